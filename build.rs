@@ -1,0 +1,5 @@
+//! Exports the Node-API symbols of the addon.
+
+fn main() {
+    napi_build::setup();
+}

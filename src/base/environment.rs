@@ -1,0 +1,93 @@
+//! The environment variables that the kernel reads, once, when an agent is created.
+//!
+//! `docs/environment.md` lists them; a test compares. An empty value counts as absent.
+
+use std::collections::HashMap;
+
+use super::secret::Secret;
+
+/// Every variable that is read, in the order of `docs/environment.md`.
+pub const VARIABLES: &[&str] = &[
+    "TCB_API_KEY",
+    "CLOUDBASE_APIKEY",
+    "OAK_EMULATOR_HUB",
+    "NODE_ENV",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+
+/// What the environment said.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// Gateway key: `TCB_API_KEY`, else `CLOUDBASE_APIKEY`.
+    pub api_key: Option<Secret>,
+    /// Address of a local emulator.
+    pub emulator_hub: Option<String>,
+    /// Whether `NODE_ENV` is `production`.
+    pub is_production: bool,
+    /// Proxy for `https` addresses.
+    pub https_proxy: Option<String>,
+    /// Proxy for `http` addresses.
+    pub http_proxy: Option<String>,
+    /// Hosts that are reached without a proxy.
+    pub no_proxy: Option<String>,
+}
+
+impl Environment {
+    /// Reads the variables from a snapshot of the process environment.
+    pub fn read(variables: &HashMap<String, String>) -> Self {
+        let get = |name: &str| {
+            variables
+                .get(name)
+                .filter(|value| !value.is_empty())
+                .cloned()
+        };
+        let first = |names: [&str; 2]| names.into_iter().find_map(get);
+        let any_proxy = || first(["ALL_PROXY", "all_proxy"]);
+        Self {
+            api_key: first(["TCB_API_KEY", "CLOUDBASE_APIKEY"]).map(Secret::new),
+            emulator_hub: get("OAK_EMULATOR_HUB"),
+            is_production: get("NODE_ENV").as_deref() == Some("production"),
+            https_proxy: first(["HTTPS_PROXY", "https_proxy"]).or_else(any_proxy),
+            http_proxy: first(["HTTP_PROXY", "http_proxy"]).or_else(any_proxy),
+            no_proxy: first(["NO_PROXY", "no_proxy"]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Environment {
+        let owned = variables
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        Environment::read(&owned.collect())
+    }
+
+    #[test]
+    fn an_empty_key_is_absent() {
+        let environment = read(&[("TCB_API_KEY", ""), ("CLOUDBASE_APIKEY", "second")]);
+        assert_eq!(environment.api_key.unwrap().expose(), "second");
+    }
+
+    #[test]
+    fn the_first_key_wins() {
+        let environment = read(&[("TCB_API_KEY", "first"), ("CLOUDBASE_APIKEY", "second")]);
+        assert_eq!(environment.api_key.unwrap().expose(), "first");
+    }
+
+    #[test]
+    fn a_proxy_for_all_fills_what_is_missing() {
+        let environment = read(&[("ALL_PROXY", "http://all"), ("https_proxy", "http://tls")]);
+        assert_eq!(environment.https_proxy.as_deref(), Some("http://tls"));
+        assert_eq!(environment.http_proxy.as_deref(), Some("http://all"));
+    }
+}

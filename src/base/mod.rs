@@ -1,0 +1,15 @@
+//! What every floor may use: clock, bounded channel, HTTP, environment, secrets, text, telemetry.
+//!
+//! Knows nothing of agents, models or JavaScript.
+
+pub mod cancel;
+pub mod channel;
+pub mod clock;
+pub mod environment;
+pub mod http;
+pub mod id;
+pub mod json;
+pub mod retry;
+pub mod secret;
+pub mod telemetry;
+pub mod text;

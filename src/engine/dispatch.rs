@@ -1,0 +1,258 @@
+//! Running the calls of an answer.
+//!
+//! Calls are taken in order. Read-only neighbours run together, every other call runs alone: it
+//! waits for those before it and holds those after it. A result is recorded when it is known.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::{StreamExt, stream};
+
+use crate::error::KernelError;
+use crate::protocol::{Body, ContentBlock, Json, Phase, ToolStatus};
+use crate::tool::{Tool, ToolContext, ToolOutput, fit};
+
+use super::run::{Run, Stop};
+use super::transcript::StoredCall;
+use super::{HookedCall, Transcript};
+
+/// The result of a call that was running when the run stopped.
+const INTERRUPTED: &str =
+    "This call was interrupted while it ran. It may or may not have completed.";
+/// The result of a call that the run never came to.
+const NOT_STARTED: &str = "This call was not started: the run ended before its turn came.";
+
+/// Runs calls for a run and writes their results.
+pub(super) struct Dispatch<'a> {
+    pub run: &'a Run<'a>,
+    pub transcript: &'a mut Transcript,
+    /// Calls that the stream announced and that have not ended.
+    pub announced: &'a mut Vec<Arc<str>>,
+}
+
+/// A call on its way.
+struct Planned {
+    call: StoredCall,
+    tool: Option<Arc<dyn Tool>>,
+    is_readable: bool,
+    started: AtomicBool,
+}
+
+impl Planned {
+    fn is_read_only(&self) -> bool {
+        self.tool.as_ref().is_some_and(|tool| tool.spec().read_only)
+    }
+}
+
+impl Dispatch<'_> {
+    /// Runs the calls. Afterwards each has a result, whatever happened.
+    pub async fn run(mut self, calls: Vec<StoredCall>, unreadable: &[String]) -> Result<(), Stop> {
+        let plan: Vec<Planned> = calls
+            .into_iter()
+            .map(|call| Planned {
+                tool: self.run.tools.get(&call.name).cloned(),
+                is_readable: !unreadable.iter().any(|id| **id == *call.id),
+                started: AtomicBool::new(false),
+                call,
+            })
+            .collect();
+        let mut done = vec![false; plan.len()];
+        let result = self.run_groups(&plan, &mut done).await;
+        for (planned, _) in plan.iter().zip(done).filter(|(_, done)| !done) {
+            let started = planned.started.load(Ordering::Relaxed);
+            let why = if started { INTERRUPTED } else { NOT_STARTED };
+            self.record(&planned.call, ToolOutput::error(why)).await;
+        }
+        result
+    }
+
+    /// Answers calls that will not run.
+    pub async fn skip_all(mut self, calls: Vec<StoredCall>) {
+        for call in calls {
+            self.record(&call, ToolOutput::error(NOT_STARTED)).await;
+        }
+    }
+
+    async fn run_groups(&mut self, plan: &[Planned], done: &mut [bool]) -> Result<(), Stop> {
+        let run = self.run;
+        let width = run.config.tool_concurrency.max(1);
+        let mut start = 0;
+        while start < plan.len() {
+            let group = group_length(&plan[start..]);
+            let positions = start..start + group;
+            let mut running = stream::iter(positions)
+                .map(|at| async move { (at, execute(run, &plan[at]).await) })
+                .buffer_unordered(width);
+            while let Some((at, finished)) = run.unless_interrupted(running.next()).await? {
+                let Finished { output, failure } = finished;
+                if let Some(output) = output {
+                    done[at] = true;
+                    self.record(&plan[at].call, output).await;
+                }
+                if let Some(error) = failure {
+                    return Err(Stop::Failed(error));
+                }
+            }
+            start += group;
+        }
+        Ok(())
+    }
+
+    /// Writes a result and tells it, in that order.
+    pub async fn record(&mut self, call: &StoredCall, output: ToolOutput) {
+        let is_error = output.is_error;
+        let shown = output.to_json();
+        let raw = output.structured.clone();
+        let block = ContentBlock::ToolResult {
+            tool_use_id: call.id.to_string(),
+            content: output.into_content(),
+            is_error,
+        };
+        self.transcript.append_result(call, block, raw);
+        self.announced.retain(|id| *id != call.id);
+        let status = if is_error {
+            ToolStatus::Failed
+        } else {
+            ToolStatus::Completed
+        };
+        let id = call.id.clone();
+        self.run
+            .sink
+            .emit_now(Body::ToolEnd {
+                id,
+                status,
+                output: shown,
+                is_error,
+            })
+            .await;
+    }
+}
+
+/// How many calls at the front run together.
+fn group_length(plan: &[Planned]) -> usize {
+    plan.iter()
+        .take_while(|planned| planned.is_read_only())
+        .count()
+        .max(1)
+}
+
+struct Finished {
+    /// None when the call never ran.
+    output: Option<ToolOutput>,
+    /// Ends the run.
+    failure: Option<KernelError>,
+}
+
+impl Finished {
+    fn told(text: impl Into<String>) -> Self {
+        Self {
+            output: Some(ToolOutput::error(text)),
+            failure: None,
+        }
+    }
+}
+
+async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
+    let Planned {
+        call,
+        tool,
+        is_readable,
+        started,
+    } = planned;
+    let name = &call.name;
+    let Some(tool) = tool else {
+        return Finished::told(format!(
+            "<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
+        ));
+    };
+    if !is_readable {
+        return Finished::told(format!(
+            "<tool_use_error>InputValidationError: {name} was called with input that could not be \
+             parsed as a JSON object. Send the complete input again.</tool_use_error>"
+        ));
+    }
+    let spec = tool.spec();
+    if let Some(faults) = spec
+        .check
+        .as_ref()
+        .and_then(|check| check.faults(&call.input))
+    {
+        return Finished::told(format!(
+            "<tool_use_error>InputValidationError: the input of {name} does not fit its schema:\n\
+             {faults}</tool_use_error>"
+        ));
+    }
+    let ctx = ToolContext {
+        tool_use_id: call.id.clone(),
+        turn_id: run.sink.turn_id().clone(),
+        session: run.session.clone(),
+        cancel: run.interrupter.token().child_token(),
+        idempotency_key: format!("{}:{}", run.session.conversation_id, call.id),
+    };
+    let hooked = HookedCall {
+        name,
+        input: &call.input,
+        ctx: &ctx,
+    };
+    if let Err(error) = run.hooks.tool_start(&hooked).await {
+        return Finished {
+            output: None,
+            failure: Some(error),
+        };
+    }
+    run.sink.phase(Phase::ToolExecuting, Some(name)).await;
+    started.store(true, Ordering::Relaxed);
+    match call_tool(run, tool.as_ref(), call.input.clone(), &ctx).await {
+        Ok(output) => after_tool(run, &hooked, fit(output, run.config.tool_result_limit)).await,
+        Err(error) => Finished {
+            output: None,
+            failure: Some(error),
+        },
+    }
+}
+
+async fn call_tool(
+    run: &Run<'_>,
+    tool: &dyn Tool,
+    input: Json,
+    ctx: &ToolContext,
+) -> Result<ToolOutput, KernelError> {
+    let work = tool.call(input, ctx.clone());
+    let Some(limit) = tool.spec().timeout else {
+        return work.await;
+    };
+    tokio::select! {
+        biased;
+        output = work => output,
+        () = run.config.clock.sleep(limit) => {
+            ctx.cancel.cancel();
+            let ms = limit.as_millis();
+            Ok(ToolOutput::error(format!("The tool did not finish within {ms} ms and was stopped.")))
+        }
+    }
+}
+
+async fn after_tool(run: &Run<'_>, hooked: &HookedCall<'_>, output: ToolOutput) -> Finished {
+    match run.hooks.tool_end(hooked, &output).await {
+        Ok(None) => Finished {
+            output: Some(output),
+            failure: None,
+        },
+        Ok(Some(value)) => {
+            let replaced = ToolOutput {
+                is_error: output.is_error,
+                ..ToolOutput::value(value)
+            };
+            let replaced = fit(replaced, run.config.tool_result_limit);
+            Finished {
+                output: Some(replaced),
+                failure: None,
+            }
+        }
+        // The tool ran: its own result is kept.
+        Err(error) => Finished {
+            output: Some(output),
+            failure: Some(error),
+        },
+    }
+}

@@ -1,0 +1,82 @@
+//! One turn: build the request, stream the answer, run the tools, go round again.
+//!
+//! The engine works on a transcript and a set of tools that it is given, and reports through a
+//! sink. It knows nothing of configuration, stores or JavaScript. What it needs from above comes in
+//! as a trait: [`TurnHooks`].
+
+mod budget;
+mod dispatch;
+mod outcome;
+mod repair;
+mod request;
+mod run;
+mod sink;
+mod tell;
+mod transcript;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use budget::{Prices, RunLimits};
+pub use request::build as build_request;
+pub use run::{Run, RunEnd};
+pub use sink::{UpdateReceiver, UpdateSink, update_channel};
+pub use transcript::Transcript;
+
+use crate::base::clock::SharedClock;
+use crate::error::Result;
+use crate::model::Model;
+use crate::protocol::Json;
+use crate::tool::{SessionRef, ToolContext, ToolOutput};
+
+/// What stays the same over the turns of a session.
+pub struct EngineConfig {
+    /// The model, retry layer included.
+    pub model: Arc<dyn Model>,
+    pub model_id: String,
+    pub system: Option<String>,
+    pub max_tokens: u32,
+    pub temperature: Option<f64>,
+    pub cache_marks: bool,
+    /// Tokens that fit the model's context.
+    pub context_window: u64,
+    /// Whether text is told as it grows, or each block at once.
+    pub stream_text: bool,
+    pub limits: RunLimits,
+    /// Most read-only tools that run at once.
+    pub tool_concurrency: usize,
+    /// Most characters of a tool's output.
+    pub tool_result_limit: usize,
+    pub clock: SharedClock,
+}
+
+/// What the user wants to know of, or change in, a turn. Each may fail the run.
+#[async_trait]
+pub trait TurnHooks: Send + Sync {
+    /// Before a prompt is stored; gives the text that replaces it.
+    async fn user_message(&self, session: &SessionRef, prompt: &str) -> Result<Option<String>>;
+
+    /// Before a tool runs.
+    async fn tool_start(&self, call: &HookedCall<'_>) -> Result<()>;
+
+    /// After a tool ran; gives the output that replaces its own.
+    async fn tool_end(&self, call: &HookedCall<'_>, output: &ToolOutput) -> Result<Option<Json>>;
+
+    /// After an answer with text. An observer: it cannot fail the run.
+    async fn agent_message(&self, session: &SessionRef, text: &str);
+}
+
+/// The call that a hook is told about.
+#[derive(Clone, Copy, Debug)]
+pub struct HookedCall<'a> {
+    pub name: &'a str,
+    pub input: &'a Json,
+    pub ctx: &'a ToolContext,
+}
+
+/// Limits that are off when zero.
+fn optional(limit: Duration) -> Option<Duration> {
+    (!limit.is_zero()).then_some(limit)
+}

@@ -1,0 +1,445 @@
+//! Making a conversation valid for the gateway, on the outgoing copy only.
+//!
+//! A list of small passes. Each gives what it changed in words, for the log; the transcript itself
+//! is never edited.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::model::RequestMessage;
+use crate::protocol::{ContentBlock, ImageSource, ResultContent, Role};
+use crate::tool::NO_OUTPUT;
+
+/// What the model reads for a call whose result was never recorded.
+pub const UNKNOWN_OUTCOME: &str = "The session ended before the result of this call was recorded. \
+    Its outcome is unknown: it may or may not have taken effect.";
+
+/// Most images that a request may carry.
+const MAX_IMAGES: usize = 100;
+/// Largest image, in bytes of base64.
+const MAX_IMAGE_BYTES: usize = 5 << 20;
+
+type Pass = fn(&mut Vec<RequestMessage>) -> Option<&'static str>;
+
+const PASSES: &[Pass] = &[
+    drop_unsigned_thinking,
+    drop_blank_text,
+    merge_neighbours,
+    pair_results,
+    drop_bare_thinking,
+    drop_empty_messages,
+    merge_neighbours,
+    start_with_a_prompt,
+    drop_large_images,
+    drop_old_images,
+];
+
+/// Runs all passes; gives what they changed.
+pub fn repair(messages: &mut Vec<RequestMessage>) -> Vec<&'static str> {
+    PASSES.iter().filter_map(|pass| pass(messages)).collect()
+}
+
+/// Thinking is accepted only as the gateway signed it.
+fn drop_unsigned_thinking(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let unsigned = |block: &ContentBlock| matches!(block, ContentBlock::Thinking { signature, .. } if signature.is_empty());
+    retain_blocks(messages, |block| !unsigned(block))
+        .then_some("thinking without signature left out")
+}
+
+/// The API returns empty text blocks but refuses them.
+fn drop_blank_text(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let mut changed = retain_blocks(messages, |block| !block.is_blank_text());
+    for block in messages.iter_mut().flat_map(|message| &mut message.content) {
+        if let Some(filled) = filled_result(block) {
+            *block = Arc::new(filled);
+            changed = true;
+        }
+    }
+    changed.then_some("empty text left out")
+}
+
+/// A tool result without the blank texts in it; none when it has no blank text.
+fn filled_result(block: &ContentBlock) -> Option<ContentBlock> {
+    let ContentBlock::ToolResult {
+        tool_use_id,
+        content,
+        is_error,
+    } = block
+    else {
+        return None;
+    };
+    let content = match content {
+        ResultContent::Text(text) if text.trim().is_empty() => {
+            ResultContent::Text(NO_OUTPUT.into())
+        }
+        ResultContent::Blocks(blocks)
+            if blocks.is_empty() || blocks.iter().any(ContentBlock::is_blank_text) =>
+        {
+            let kept: Vec<_> = blocks
+                .iter()
+                .filter(|block| !block.is_blank_text())
+                .cloned()
+                .collect();
+            if kept.is_empty() {
+                ResultContent::Text(NO_OUTPUT.into())
+            } else {
+                ResultContent::Blocks(kept)
+            }
+        }
+        _ => return None,
+    };
+    Some(ContentBlock::ToolResult {
+        tool_use_id: tool_use_id.clone(),
+        content,
+        is_error: *is_error,
+    })
+}
+
+/// Roles alternate: messages of one role in a row are one message.
+fn merge_neighbours(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let before = messages.len();
+    let mut merged: Vec<RequestMessage> = Vec::with_capacity(before);
+    for message in messages.drain(..) {
+        match merged.last_mut() {
+            Some(last) if last.role == message.role => last.content.extend(message.content),
+            _ => merged.push(message),
+        }
+    }
+    *messages = merged;
+    // Merging is how prompts and results are put together: nothing to report.
+    None
+}
+
+/// Each call is answered exactly once, in the next user message, in call order and before anything
+/// else; results of other calls are left out.
+fn pair_results(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let mut changed = false;
+    let mut at = 0;
+    let mut calls: Vec<Arc<str>> = Vec::new();
+    while at < messages.len() {
+        if messages[at].role == Role::Assistant {
+            calls = call_ids(&messages[at]);
+            let answered = messages
+                .get(at + 1)
+                .is_some_and(|next| next.role == Role::User);
+            if !calls.is_empty() && !answered {
+                messages.insert(
+                    at + 1,
+                    RequestMessage {
+                        role: Role::User,
+                        content: Vec::new(),
+                    },
+                );
+            }
+        } else {
+            changed |= answer_calls(&mut messages[at].content, &std::mem::take(&mut calls));
+        }
+        at += 1;
+    }
+    changed.then_some("calls and results paired")
+}
+
+fn call_ids(message: &RequestMessage) -> Vec<Arc<str>> {
+    let mut seen = HashSet::new();
+    let ids = message.content.iter().filter_map(|block| block.call_id());
+    ids.filter(|id| seen.insert(*id)).map(Arc::from).collect()
+}
+
+fn answer_calls(content: &mut Vec<Arc<ContentBlock>>, calls: &[Arc<str>]) -> bool {
+    let mut results: HashMap<Arc<str>, Arc<ContentBlock>> = HashMap::new();
+    let mut rest = Vec::new();
+    let mut changed = false;
+    for block in content.drain(..) {
+        match block.answers().map(Arc::<str>::from) {
+            Some(id) if calls.contains(&id) && !results.contains_key(&id) => {
+                results.insert(id, block);
+            }
+            Some(_) => changed = true,
+            None => rest.push(block),
+        }
+    }
+    for id in calls {
+        content.push(results.remove(id).unwrap_or_else(|| {
+            changed = true;
+            Arc::new(ContentBlock::result_text(id, UNKNOWN_OUTCOME, true))
+        }));
+    }
+    content.extend(rest);
+    changed
+}
+
+/// An answer of nothing but thinking says nothing, and the API refuses it as a last message.
+fn drop_bare_thinking(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let is_thinking = |block: &Arc<ContentBlock>| {
+        matches!(
+            **block,
+            ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. }
+        )
+    };
+    let mut changed = false;
+    for message in messages {
+        if !message.content.is_empty() && message.content.iter().all(is_thinking) {
+            message.content.clear();
+            changed = true;
+        }
+    }
+    changed.then_some("answers of thinking alone left out")
+}
+
+fn drop_empty_messages(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let before = messages.len();
+    messages.retain(|message| !message.content.is_empty());
+    (messages.len() != before).then_some("empty messages left out")
+}
+
+/// A conversation begins with a user message.
+fn start_with_a_prompt(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let first = messages
+        .iter()
+        .position(|message| message.role == Role::User);
+    let skipped = first.unwrap_or(messages.len());
+    messages.drain(..skipped);
+    (skipped > 0).then_some("messages before the first prompt left out")
+}
+
+fn drop_large_images(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let large = |source: &ImageSource| matches!(source, ImageSource::Base64 { data, .. } if data.len() > MAX_IMAGE_BYTES);
+    replace_images(
+        messages,
+        "[image left out: it is larger than the model accepts]",
+        large,
+    )
+    .then_some("large images left out")
+}
+
+fn drop_old_images(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let mut surplus: usize = 0;
+    replace_images(messages, "", |_| {
+        surplus += 1;
+        false
+    });
+    let mut surplus = surplus.saturating_sub(MAX_IMAGES);
+    replace_images(
+        messages,
+        "[image left out: the conversation has more images than the model accepts]",
+        |_| {
+            let drop = surplus > 0;
+            surplus = surplus.saturating_sub(1);
+            drop
+        },
+    )
+    .then_some("oldest images left out")
+}
+
+/// Puts a note in the place of each image that `drop` chooses, oldest first.
+fn replace_images(
+    messages: &mut [RequestMessage],
+    note: &str,
+    mut drop: impl FnMut(&ImageSource) -> bool,
+) -> bool {
+    let mut changed = false;
+    let mut replaced = |block: &ContentBlock| match block {
+        ContentBlock::Image { source } if drop(source) => Some(ContentBlock::text(note)),
+        _ => None,
+    };
+    for block in messages.iter_mut().flat_map(|message| &mut message.content) {
+        let new = match block.as_ref() {
+            ContentBlock::ToolResult {
+                tool_use_id,
+                content: ResultContent::Blocks(blocks),
+                is_error,
+            } => {
+                let new: Vec<_> = blocks.iter().map(&mut replaced).collect();
+                new.iter()
+                    .any(Option::is_some)
+                    .then(|| ContentBlock::ToolResult {
+                        tool_use_id: tool_use_id.clone(),
+                        content: ResultContent::Blocks(
+                            new.into_iter()
+                                .zip(blocks)
+                                .map(|(new, old)| new.unwrap_or_else(|| old.clone()))
+                                .collect(),
+                        ),
+                        is_error: *is_error,
+                    })
+            }
+            block => replaced(block),
+        };
+        if let Some(new) = new {
+            *block = Arc::new(new);
+            changed = true;
+        }
+    }
+    changed
+}
+
+fn retain_blocks(messages: &mut [RequestMessage], keep: impl Fn(&ContentBlock) -> bool) -> bool {
+    let count =
+        |messages: &[RequestMessage]| messages.iter().map(|m| m.content.len()).sum::<usize>();
+    let before = count(messages);
+    for message in messages.iter_mut() {
+        message.content.retain(|block| keep(block));
+    }
+    count(messages) != before
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    fn conversation(messages: &Json) -> Vec<RequestMessage> {
+        let read = |message: &Json| RequestMessage {
+            role: serde_json::from_value(message["role"].clone()).unwrap(),
+            content: serde_json::from_value(message["content"].clone()).unwrap(),
+        };
+        messages.as_array().unwrap().iter().map(read).collect()
+    }
+
+    fn repaired(messages: &Json) -> Json {
+        let mut conversation = conversation(messages);
+        repair(&mut conversation);
+        let write =
+            |message: &RequestMessage| json!({"role": message.role, "content": message.content});
+        conversation.iter().map(write).collect()
+    }
+
+    fn user(content: Json) -> Json {
+        json!({"role": "user", "content": content})
+    }
+
+    fn assistant(content: Json) -> Json {
+        json!({"role": "assistant", "content": content})
+    }
+
+    fn text(text: &str) -> Json {
+        json!({"type": "text", "text": text})
+    }
+
+    fn call(id: &str) -> Json {
+        json!({"type": "tool_use", "id": id, "name": "n", "input": {}})
+    }
+
+    fn result(id: &str, content: &str) -> Json {
+        json!({"type": "tool_result", "tool_use_id": id, "content": content})
+    }
+
+    fn unknown(id: &str) -> Json {
+        json!({"type": "tool_result", "tool_use_id": id, "content": UNKNOWN_OUTCOME, "is_error": true})
+    }
+
+    #[test]
+    fn a_valid_conversation_is_untouched() {
+        let messages = json!([
+            user(json!([text("go")])),
+            assistant(
+                json!([{"type": "thinking", "thinking": "hm", "signature": "s"}, call("t1"), call("t2")])
+            ),
+            user(json!([result("t1", "1"), result("t2", "2"), text("and")])),
+            assistant(json!([text("done")])),
+        ]);
+        assert_eq!(repaired(&messages), messages);
+        assert!(repair(&mut conversation(&messages)).is_empty());
+    }
+
+    #[test]
+    fn results_are_put_in_call_order_and_missing_ones_added() {
+        let messages = json!([
+            user(json!([text("go")])),
+            assistant(json!([call("t1"), call("t2"), call("t3")])),
+            user(json!([
+                text("next"),
+                result("t3", "3"),
+                result("t1", "1"),
+                result("t1", "again")
+            ])),
+        ]);
+        let expected = user(json!([
+            result("t1", "1"),
+            unknown("t2"),
+            result("t3", "3"),
+            text("next")
+        ]));
+        assert_eq!(repaired(&messages)[2], expected);
+    }
+
+    #[test]
+    fn a_call_at_the_end_is_answered() {
+        let messages = json!([user(json!([text("go")])), assistant(json!([call("t1")]))]);
+        assert_eq!(repaired(&messages)[2], user(json!([unknown("t1")])));
+    }
+
+    #[test]
+    fn results_without_a_call_are_left_out() {
+        let messages = json!([
+            user(json!([result("lost", "x")])),
+            user(json!([text("hi")])),
+            assistant(json!([text("yes")])),
+            user(json!([result("lost", "x")])),
+            user(json!([text("more")])),
+        ]);
+        let expected = json!([
+            user(json!([text("hi")])),
+            assistant(json!([text("yes")])),
+            user(json!([text("more")]))
+        ]);
+        assert_eq!(repaired(&messages), expected);
+    }
+
+    #[test]
+    fn empty_answers_do_not_break_the_alternation() {
+        let messages = json!([
+            user(json!([text("one")])),
+            assistant(json!([text("")])),
+            user(json!([text("two"), text("  ")])),
+            assistant(json!([text(""), call("t")])),
+            user(json!([result("t", "")])),
+        ]);
+        let expected = json!([
+            user(json!([text("one"), text("two")])),
+            assistant(json!([call("t")])),
+            user(json!([result("t", NO_OUTPUT)])),
+        ]);
+        assert_eq!(repaired(&messages), expected);
+    }
+
+    #[test]
+    fn thinking_without_signature_and_answers_of_thinking_alone_are_left_out() {
+        let messages = json!([
+            user(json!([text("one")])),
+            assistant(json!([{"type": "thinking", "thinking": "a", "signature": ""}, text("x")])),
+            user(json!([text("two")])),
+            assistant(json!([{"type": "thinking", "thinking": "b", "signature": "s"}])),
+            user(json!([text("three")])),
+        ]);
+        let expected = json!([
+            user(json!([text("one")])),
+            assistant(json!([text("x")])),
+            user(json!([text("two"), text("three")])),
+        ]);
+        assert_eq!(repaired(&messages), expected);
+    }
+
+    #[test]
+    fn too_many_and_too_large_images_become_notes() {
+        let image = |data: String| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
+        let mut blocks = vec![image("x".repeat(MAX_IMAGE_BYTES + 1))];
+        blocks.extend((0..MAX_IMAGES + 1).map(|at| image(at.to_string())));
+        let repaired = repaired(&json!([
+            user(json!(blocks)),
+            assistant(json!([text("ok")])),
+            user(json!([text("hi")]))
+        ]));
+        let content = repaired[0]["content"].as_array().unwrap();
+        assert!(content[0]["text"].as_str().unwrap().contains("larger"));
+        assert!(content[1]["text"].as_str().unwrap().contains("more images"));
+        assert_eq!(
+            content[2..]
+                .iter()
+                .filter(|block| block["type"] == "image")
+                .count(),
+            MAX_IMAGES
+        );
+    }
+}

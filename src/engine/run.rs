@@ -1,0 +1,343 @@
+//! The loop of one run.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+
+use crate::base::cancel::{Interrupt, Interrupter};
+use crate::base::telemetry;
+use crate::error::{ErrorKind, KernelError};
+use crate::model::{Answer, AnswerBuilder, ModelEvent};
+use crate::protocol::{AbortCause, Body, ContentBlock, LogLevel, Phase, StopReason, Usage};
+use crate::tool::{SessionRef, ToolOutput, ToolSet};
+
+use super::dispatch::Dispatch;
+use super::outcome::{Next, Patience};
+use super::repair::UNKNOWN_OUTCOME;
+use super::transcript::StoredCall;
+use super::{EngineConfig, Transcript, TurnHooks, UpdateSink, optional, request, tell};
+
+/// Asks for the rest of an answer that was cut off.
+const CONTINUE: &str = "[Your answer reached the output limit. Continue exactly where it stopped, \
+    without repeating or summarising.]";
+/// Asks for an answer that the user can see.
+const SHOW_SOMETHING: &str = "[Your last answer had no visible text. Answer the user now.]";
+/// The result of a call that was cut off.
+const CUT: &str = "This call was not run: the answer reached the output limit (max_tokens) before it \
+    was complete. Write a shorter input, or split the work into several calls.";
+/// The result of a call in a refused answer.
+const REFUSED: &str = "This call was not run: the model refused the answer it belongs to.";
+/// What the stream says of a call whose answer never became complete.
+const VOID: &str = "The answer that this call belongs to broke off; the call was not run.";
+
+/// Everything one run works with.
+pub struct Run<'a> {
+    pub config: &'a EngineConfig,
+    pub tools: &'a ToolSet,
+    pub hooks: &'a dyn TurnHooks,
+    pub session: &'a SessionRef,
+    pub sink: &'a UpdateSink,
+    pub interrupter: &'a Interrupter,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct RunEnd {
+    pub stop_reason: StopReason,
+    /// For [`StopReason::Aborted`]: who asked, and the text of their reason.
+    pub abort: Option<(AbortCause, Option<String>)>,
+    /// For [`StopReason::Error`].
+    pub error: Option<KernelError>,
+    /// Sum over the requests.
+    pub usage: Usage,
+    /// Model requests that were answered.
+    pub requests: u32,
+    /// Text of the last answer.
+    pub text: String,
+}
+
+/// Why a run does not go on.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Interrupted,
+    Failed(KernelError),
+}
+
+impl From<KernelError> for Stop {
+    fn from(error: KernelError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What a run has done so far.
+#[derive(Debug, Default)]
+struct Progress {
+    usage: Usage,
+    context_tokens: u64,
+    requests: u32,
+    text: String,
+    /// Calls that the stream announced and that have not ended.
+    announced: Vec<Arc<str>>,
+}
+
+impl Run<'_> {
+    /// Runs until the model is done, a limit is reached, the run is interrupted or fails. The
+    /// transcript is valid for a next run in every case.
+    pub async fn execute(self, transcript: &mut Transcript, prompt: &str) -> RunEnd {
+        let mut progress = Progress::default();
+        let result = self
+            .within_time(self.turn(transcript, prompt, &mut progress))
+            .await;
+        for id in std::mem::take(&mut progress.announced) {
+            self.sink.emit_now(tell::failed_call(id, VOID)).await;
+        }
+        if progress.requests > 0 {
+            self.sink.emit_now(self.usage(&progress)).await;
+        }
+        self.end(progress, result)
+    }
+
+    /// Interrupts the work when the time of the run is over, then lets it end in order.
+    async fn within_time<T>(&self, work: impl Future<Output = T>) -> T {
+        let Some(limit) = optional(self.config.limits.max_time) else {
+            return work.await;
+        };
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            value = &mut work => return value,
+            () = self.config.clock.sleep(limit) => self.interrupter.interrupt(Interrupt::Deadline),
+        }
+        work.await
+    }
+
+    async fn turn(
+        &self,
+        transcript: &mut Transcript,
+        prompt: &str,
+        progress: &mut Progress,
+    ) -> Result<StopReason, Stop> {
+        self.unless_interrupted(self.sink.phase(Phase::Preparing, None))
+            .await?;
+        let hook = self.hooks.user_message(self.session, prompt);
+        let changed = self.unless_interrupted(hook).await??;
+        answer_lost_calls(transcript);
+        transcript.append_prompt(changed.as_deref().unwrap_or(prompt));
+        let mut patience = Patience::default();
+        loop {
+            if let Some(reason) = self
+                .config
+                .limits
+                .exceeded(progress.requests, &progress.usage)
+            {
+                return Ok(reason);
+            }
+            let answer = self.ask(transcript, progress).await?;
+            let next = patience.decide(&answer);
+            let text = visible_text(&answer);
+            let unreadable = answer.unreadable.clone();
+            let calls = transcript.append_answer(answer);
+            if !text.is_empty() {
+                progress.text.clone_from(&text);
+            }
+            let told = self.unless_interrupted(self.tell_text(&text));
+            let told = match told.await {
+                Ok(()) if !matches!(next, Next::End(_)) => {
+                    self.unless_interrupted(self.sink.emit(self.usage(progress)))
+                        .await
+                }
+                told => told,
+            };
+            if let Err(stop) = told {
+                self.dispatch(transcript, progress).skip_all(calls).await;
+                return Err(stop);
+            }
+            match next {
+                Next::RunTools => {
+                    self.dispatch(transcript, progress)
+                        .run(calls, &unreadable)
+                        .await?;
+                }
+                Next::RejectCutCalls => self.reject(transcript, progress, &calls, CUT).await,
+                Next::RejectRefusedCalls => {
+                    self.reject(transcript, progress, &calls, REFUSED).await;
+                    return Ok(StopReason::Refusal);
+                }
+                Next::AskToContinue => {
+                    self.log("the answer reached the output limit; the model is asked to continue")
+                        .await;
+                    transcript.append_note(CONTINUE);
+                }
+                Next::AskForOutput => transcript.append_note(SHOW_SOMETHING),
+                Next::Resend => {}
+                Next::End(reason) => {
+                    self.reject(transcript, progress, &calls, CUT).await;
+                    return Ok(reason);
+                }
+            }
+        }
+    }
+
+    /// One request and its complete answer.
+    async fn ask(&self, transcript: &Transcript, progress: &mut Progress) -> Result<Answer, Stop> {
+        let (request, repairs) = request::build(self.config, transcript, self.tools);
+        if !repairs.is_empty() {
+            tracing::debug!(target: telemetry::ENGINE, repairs = repairs.len(), "request was repaired");
+        }
+        let announced = &mut progress.announced;
+        let answer = self.unless_interrupted(async {
+            self.sink.phase(Phase::ModelResponding, None).await;
+            self.receive(
+                self.config.model.stream(Arc::new(request)),
+                transcript,
+                announced,
+            )
+            .await
+        });
+        let answer = answer.await??;
+        progress.requests += 1;
+        progress.usage.add(&answer.usage);
+        progress.context_tokens = answer.usage.context_tokens();
+        Ok(answer)
+    }
+
+    /// Tells an answer as it comes.
+    async fn receive(
+        &self,
+        mut events: crate::model::ModelStream,
+        transcript: &Transcript,
+        announced: &mut Vec<Arc<str>>,
+    ) -> Result<Answer, KernelError> {
+        let mut builder = AnswerBuilder::new(transcript.taken_ids());
+        let mut teller = tell::Teller::new(self.sink, self.tools, self.config.stream_text);
+        while let Some(event) = events.next().await {
+            let event = event?;
+            let finished = event == ModelEvent::Finished;
+            if let ModelEvent::Restart { shown, reason } = event {
+                for id in std::mem::take(announced) {
+                    self.sink.emit(tell::failed_call(id, VOID)).await;
+                }
+                if shown {
+                    let message_id = builder.id().into();
+                    self.sink.emit(Body::Restart { message_id, reason }).await;
+                }
+            }
+            teller.tell(event, &mut builder, announced).await?;
+            if finished {
+                return Ok(builder.finish());
+            }
+        }
+        Err(KernelError::new(
+            ErrorKind::ModelTruncated,
+            "the gateway ended the answer before it was complete",
+        ))
+    }
+
+    async fn tell_text(&self, text: &str) {
+        if !text.is_empty() {
+            self.hooks.agent_message(self.session, text).await;
+        }
+    }
+
+    async fn reject(
+        &self,
+        transcript: &mut Transcript,
+        progress: &mut Progress,
+        calls: &[StoredCall],
+        why: &str,
+    ) {
+        if calls.is_empty() {
+            return;
+        }
+        if why == CUT {
+            self.log("the answer reached the output limit; its tool calls were not run")
+                .await;
+        }
+        let mut dispatch = self.dispatch(transcript, progress);
+        for call in calls {
+            dispatch.record(call, ToolOutput::error(why)).await;
+        }
+    }
+
+    fn dispatch<'b>(
+        &'b self,
+        transcript: &'b mut Transcript,
+        progress: &'b mut Progress,
+    ) -> Dispatch<'b> {
+        Dispatch {
+            run: self,
+            transcript,
+            announced: &mut progress.announced,
+        }
+    }
+
+    async fn log(&self, message: &str) {
+        let body = Body::Log {
+            level: LogLevel::Info,
+            message: message.to_owned(),
+            error: None,
+        };
+        self.sink.emit_now(body).await;
+    }
+
+    fn usage(&self, progress: &Progress) -> Body {
+        Body::Usage {
+            used: progress.context_tokens,
+            size: self.config.context_window,
+            totals: progress.usage,
+        }
+    }
+
+    pub(super) async fn unless_interrupted<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        self.interrupter.unless(work).await.ok_or(Stop::Interrupted)
+    }
+
+    fn end(&self, progress: Progress, result: Result<StopReason, Stop>) -> RunEnd {
+        let (stop_reason, error) = match result {
+            Ok(reason) => (reason, None),
+            Err(Stop::Failed(error)) => (StopReason::Error, Some(error)),
+            Err(Stop::Interrupted) => (StopReason::Aborted, None),
+        };
+        let (stop_reason, abort) = match (stop_reason, self.interrupter.reason()) {
+            (StopReason::Aborted, Some(Interrupt::Deadline)) => (StopReason::Budget, None),
+            (StopReason::Aborted, Some(Interrupt::Aborted(cause, reason))) => {
+                (StopReason::Aborted, Some((*cause, reason.clone())))
+            }
+            (reason, _) => (reason, None),
+        };
+        let Progress {
+            usage,
+            requests,
+            text,
+            ..
+        } = progress;
+        RunEnd {
+            stop_reason,
+            abort,
+            error,
+            usage,
+            requests,
+            text,
+        }
+    }
+}
+
+/// Calls of an earlier run without a result: their outcome is unknown, they are not run again.
+fn answer_lost_calls(transcript: &mut Transcript) {
+    for call in transcript.open_calls() {
+        let result = ContentBlock::result_text(&call.id, UNKNOWN_OUTCOME, true);
+        transcript.append_result(&call, result, None);
+    }
+}
+
+fn visible_text(answer: &Answer) -> String {
+    let text = answer.blocks.iter().filter_map(|block| match block {
+        ContentBlock::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    text.collect()
+}

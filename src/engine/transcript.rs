@@ -1,0 +1,278 @@
+//! The transcript of a session: its entries, and writing new ones.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::base::clock::{SharedClock, iso_timestamp};
+use crate::base::id;
+use crate::model::Answer;
+use crate::protocol::{
+    ContentBlock, Entry, EntryMessage, Json, JsonMap, MessageContent, Role, Thread,
+};
+
+/// The entries of one session, in append order.
+#[derive(Debug)]
+pub struct Transcript {
+    session_id: Arc<str>,
+    clock: SharedClock,
+    entries: Vec<Entry>,
+    /// Message and call ids in use.
+    taken: HashSet<String>,
+    leaf: Option<String>,
+}
+
+/// A call of the model, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredCall {
+    pub id: Arc<str>,
+    pub name: Arc<str>,
+    pub input: Json,
+    /// The entry that holds it.
+    pub entry: Option<String>,
+}
+
+impl Transcript {
+    pub fn new(session_id: Arc<str>, clock: SharedClock) -> Self {
+        Self {
+            session_id,
+            clock,
+            entries: Vec::new(),
+            taken: HashSet::new(),
+            leaf: None,
+        }
+    }
+
+    /// A transcript that goes on from stored entries.
+    pub fn from_entries(session_id: Arc<str>, clock: SharedClock, entries: Vec<Entry>) -> Self {
+        let mut taken = HashSet::new();
+        for message in entries.iter().filter_map(|entry| entry.message.as_ref()) {
+            taken.extend(message.id.clone());
+            let blocks = message.content.as_blocks().iter();
+            taken.extend(
+                blocks
+                    .filter_map(|block| block.call_id())
+                    .map(str::to_owned),
+            );
+        }
+        let leaf = Thread::positions(&entries)
+            .last()
+            .and_then(|&at| entries[at].uuid.clone());
+        Self {
+            session_id,
+            clock,
+            entries,
+            taken,
+            leaf,
+        }
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Ids that the conversation has used.
+    pub fn taken_ids(&self) -> &HashSet<String> {
+        &self.taken
+    }
+
+    /// The entries of the main conversation, oldest first.
+    pub fn thread(&self) -> impl Iterator<Item = &Entry> {
+        Thread::positions(&self.entries)
+            .into_iter()
+            .map(|at| &self.entries[at])
+    }
+
+    /// Appends what the user said.
+    pub fn append_prompt(&mut self, text: &str) {
+        self.append_user(MessageContent::Text(text.to_owned()), |_| {});
+    }
+
+    /// Appends what the kernel says in the user's name; histories hide it.
+    pub fn append_note(&mut self, text: &str) {
+        self.append_user(MessageContent::Text(text.to_owned()), |entry| {
+            entry.is_meta = true
+        });
+    }
+
+    /// Appends an answer, one entry a block, and gives its calls.
+    pub fn append_answer(&mut self, answer: Answer) -> Vec<StoredCall> {
+        let Answer {
+            id,
+            model,
+            request_id,
+            blocks,
+            stop_reason,
+            usage,
+            ..
+        } = answer;
+        let mut calls = Vec::new();
+        self.taken.insert(id.clone());
+        for block in blocks {
+            let block = Arc::new(block);
+            let message = EntryMessage {
+                role: Role::Assistant,
+                content: MessageContent::Blocks(vec![block.clone()]),
+                id: Some(id.clone()),
+                model: Some(model.clone()),
+                stop_reason: stop_reason.clone(),
+                usage: Some(usage),
+                extra: JsonMap::new(),
+            };
+            let mut entry = self.entry("assistant", message);
+            entry.request_id.clone_from(&request_id);
+            let uuid = entry.uuid.clone();
+            self.append(entry);
+            if let ContentBlock::ToolUse { id, name, input } = block.as_ref() {
+                self.taken.insert(id.clone());
+                calls.push(StoredCall {
+                    id: id.as_str().into(),
+                    name: name.as_str().into(),
+                    input: input.clone(),
+                    entry: uuid,
+                });
+            }
+        }
+        calls
+    }
+
+    /// Appends the result of a call; `raw` is the output in the tool's own form.
+    pub fn append_result(&mut self, call: &StoredCall, result: ContentBlock, raw: Option<Json>) {
+        let source = call.entry.clone();
+        self.append_user(MessageContent::Blocks(vec![Arc::new(result)]), |entry| {
+            // The result hangs on the entry that made the call.
+            if source.is_some() {
+                entry.parent_uuid.clone_from(&source);
+            }
+            entry.source_tool_assistant_uuid = source;
+            entry.tool_use_result = raw;
+        });
+    }
+
+    /// The calls of the main conversation that have no result.
+    pub fn open_calls(&self) -> Vec<StoredCall> {
+        let mut open: Vec<StoredCall> = Vec::new();
+        let mut place: HashMap<&str, usize> = HashMap::new();
+        let mut answered: HashSet<&str> = HashSet::new();
+        for entry in self.thread() {
+            let Some(message) = entry.model_message() else {
+                continue;
+            };
+            for block in message.content.as_blocks() {
+                if let ContentBlock::ToolUse { id, name, input } = block.as_ref() {
+                    place.insert(id, open.len());
+                    open.push(StoredCall {
+                        id: id.as_str().into(),
+                        name: name.as_str().into(),
+                        input: input.clone(),
+                        entry: entry.uuid.clone(),
+                    });
+                } else if let Some(id) = block.answers().filter(|&id| place.contains_key(id)) {
+                    answered.insert(id);
+                }
+            }
+        }
+        open.retain(|call| !answered.contains(call.id.as_ref()));
+        open
+    }
+
+    fn append_user(&mut self, content: MessageContent, change: impl FnOnce(&mut Entry)) {
+        let message = EntryMessage {
+            role: Role::User,
+            content,
+            id: None,
+            model: None,
+            stop_reason: None,
+            usage: None,
+            extra: JsonMap::new(),
+        };
+        let mut entry = self.entry("user", message);
+        change(&mut entry);
+        self.append(entry);
+    }
+
+    fn entry(&self, kind: &str, message: EntryMessage) -> Entry {
+        Entry {
+            kind: kind.to_owned(),
+            uuid: Some(id::random()),
+            parent_uuid: self.leaf.clone(),
+            session_id: Some(self.session_id.to_string()),
+            timestamp: Some(iso_timestamp(self.clock.now_ms())),
+            is_sidechain: false,
+            is_meta: false,
+            is_api_error_message: false,
+            subtype: None,
+            request_id: None,
+            source_tool_assistant_uuid: None,
+            tool_use_result: None,
+            message: Some(message),
+            extra: JsonMap::new(),
+        }
+    }
+
+    fn append(&mut self, entry: Entry) {
+        self.leaf.clone_from(&entry.uuid);
+        self.entries.push(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::base::clock::SystemClock;
+
+    fn transcript() -> Transcript {
+        Transcript::new("s".into(), Arc::new(SystemClock))
+    }
+
+    fn call(id: &str) -> ContentBlock {
+        ContentBlock::ToolUse {
+            id: id.into(),
+            name: "n".into(),
+            input: json!({}),
+        }
+    }
+
+    #[test]
+    fn an_answer_has_one_entry_a_block_and_results_hang_on_their_call() {
+        let mut transcript = transcript();
+        transcript.append_prompt("go");
+        let blocks = vec![ContentBlock::text("ok"), call("t1"), call("t2")];
+        let calls = transcript.append_answer(Answer {
+            id: "m1".into(),
+            blocks,
+            ..Answer::default()
+        });
+        transcript.append_result(
+            &calls[0],
+            ContentBlock::result_text("t1", "one", false),
+            None,
+        );
+        assert_eq!(transcript.entries().len(), 5);
+        let result = &transcript.entries()[4];
+        assert_eq!(result.parent_uuid, transcript.entries()[2].uuid);
+        assert_eq!(result.source_tool_assistant_uuid, result.parent_uuid);
+        let open = transcript.open_calls();
+        assert_eq!(open.len(), 1);
+        assert_eq!(&*open[0].id, "t2");
+        assert_eq!(transcript.thread().count(), 5);
+    }
+
+    #[test]
+    fn stored_entries_go_on_where_they_ended() {
+        let mut first = transcript();
+        first.append_prompt("one");
+        first.append_answer(Answer {
+            id: "m1".into(),
+            blocks: vec![call("t1")],
+            ..Answer::default()
+        });
+        let entries = first.entries().to_vec();
+        let mut second = Transcript::from_entries("s".into(), Arc::new(SystemClock), entries);
+        assert!(second.taken_ids().contains("m1") && second.taken_ids().contains("t1"));
+        let call = second.open_calls().remove(0);
+        second.append_result(&call, ContentBlock::result_text("t1", "late", true), None);
+        assert!(second.open_calls().is_empty());
+    }
+}

@@ -1,0 +1,12 @@
+//! The open agent kernel.
+//!
+//! The floors, from the top down: `node` (bindings), `agent`, `runtime`, `engine`, `render`, `tool`,
+//! `model`, `base`, `protocol`. An import may only go down; `docs/architecture.md` has the map.
+
+pub mod base;
+pub mod engine;
+pub mod error;
+pub mod model;
+pub mod protocol;
+pub mod render;
+pub mod tool;

@@ -1,0 +1,22 @@
+//! Pure data that crosses floors: content blocks, transcript entries, usage, updates.
+//!
+//! Knows nothing of transports, stores or JavaScript; everything here is plain serde.
+
+mod content;
+mod entry;
+mod update;
+mod usage;
+
+pub use content::{ContentBlock, ImageSource, MessageContent, ResultContent, Role};
+pub use entry::{Entry, EntryMessage, Thread};
+pub use update::{
+    AbortCause, Body, ErrorInfo, LogLevel, Phase, RestartReason, StopReason, ToolKind, ToolStatus,
+    Update,
+};
+pub use usage::Usage;
+
+/// A JSON value that the kernel passes on without looking inside.
+pub use serde_json::Value as Json;
+
+/// A JSON object that the kernel passes on without looking inside.
+pub type JsonMap = serde_json::Map<String, Json>;

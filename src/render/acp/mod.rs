@@ -1,0 +1,340 @@
+//! The default format `'acp'`: flat objects told apart by `sessionUpdate`.
+//!
+//! Tool elements carry the field names of both generations of consumers: `input` and `rawInput`,
+//! `result` and `rawOutput`.
+
+mod element;
+
+pub use element::*;
+
+use crate::base::json;
+use crate::protocol::{Body, ErrorInfo, Json, LogLevel, Phase, StopReason, ToolStatus, Update};
+
+use super::RenderOptions;
+
+/// The element for an update; none when the options hide it.
+pub fn render(update: &Update, options: RenderOptions) -> Option<Element<'_>> {
+    Some(match &update.body {
+        Body::Phase { phase, tool } => Element::AgentPhase(AgentPhase {
+            tool_name: tool.as_deref(),
+            ..AgentPhase::new(*phase, update.at_ms)
+        }),
+        Body::Text { message_id, delta } => {
+            Element::AgentMessageChunk(Chunk::new(message_id, delta))
+        }
+        Body::Thinking { message_id, delta } if options.extras => {
+            Element::AgentThoughtChunk(Chunk::new(message_id, delta))
+        }
+        Body::Usage { used, size, totals } if options.extras => Element::UsageUpdate(UsageUpdate {
+            used: *used,
+            size: *size,
+            totals: totals.into(),
+        }),
+        Body::Thinking { .. } | Body::Usage { .. } => return None,
+        Body::ToolCall { .. } => Element::ToolCall(tool_call(update)?),
+        Body::ToolInput { .. } | Body::ToolProgress { .. } | Body::ToolEnd { .. } => {
+            Element::ToolCallUpdate(tool_call_update(update)?)
+        }
+        Body::Log {
+            level,
+            message,
+            error,
+        } => Element::Log(log(*level, message, error.as_ref(), update.at_ms)),
+        Body::Restart { message_id, reason } => Element::AgentPhase(AgentPhase {
+            restart: Some(true),
+            message_id: Some(message_id),
+            restart_reason: Some(*reason),
+            ..AgentPhase::new(Phase::ModelResponding, update.at_ms)
+        }),
+        Body::Idle {
+            stop_reason, abort, ..
+        } => Element::AgentPhase(AgentPhase {
+            stop_reason: Some(StopReason::as_str(stop_reason)),
+            cause: abort.as_ref().map(|(cause, _)| *cause),
+            reason: abort.as_ref().and_then(|(_, reason)| reason.as_deref()),
+            ..AgentPhase::new(Phase::Idle, update.at_ms)
+        }),
+    })
+}
+
+fn tool_call(update: &Update) -> Option<ToolCall<'_>> {
+    let Body::ToolCall {
+        id,
+        name,
+        title,
+        kind,
+        input,
+    } = &update.body
+    else {
+        return None;
+    };
+    let parent = update.parent.as_deref();
+    Some(ToolCall {
+        tool_call_id: id,
+        title,
+        kind: *kind,
+        status: ToolCallStatus::InProgress,
+        input: Input(input.as_ref()),
+        raw_input: Input(input.as_ref()),
+        parent_tool_call_id: parent,
+        meta: ToolMeta {
+            oak: OakMeta {
+                tool_name: name,
+                assistant_message_id: &update.turn_id,
+                parent_tool_call_id: parent,
+            },
+            parent_tool_call_id: parent,
+        },
+    })
+}
+
+fn tool_call_update(update: &Update) -> Option<ToolCallUpdate<'_>> {
+    let parent_tool_call_id = update.parent.as_deref();
+    let plain = |id, status| ToolCallUpdate {
+        parent_tool_call_id,
+        ..ToolCallUpdate::new(id, status)
+    };
+    Some(match &update.body {
+        Body::ToolInput { id, input } => ToolCallUpdate {
+            input: Some(input),
+            raw_input: Some(input),
+            ..plain(id, ToolCallStatus::InProgress)
+        },
+        Body::ToolProgress { id, content } => ToolCallUpdate {
+            content: Some([ToolContent::text(json::to_text(content))]),
+            ..plain(id, ToolCallStatus::InProgress)
+        },
+        Body::ToolEnd {
+            id,
+            status: ToolStatus::Completed,
+            output,
+            ..
+        } => ToolCallUpdate {
+            result: Some(output),
+            raw_output: Some(output),
+            ..plain(id, ToolCallStatus::Completed)
+        },
+        Body::ToolEnd { id, output, .. } => failed(plain(id, ToolCallStatus::Failed), output),
+        _ => return None,
+    })
+}
+
+fn failed<'a>(update: ToolCallUpdate<'a>, output: &'a Json) -> ToolCallUpdate<'a> {
+    let message = json::to_text(output);
+    ToolCallUpdate {
+        result: Some(output),
+        raw_output: Some(output),
+        content: Some([ToolContent::text(message.clone())]),
+        error: Some(ToolFailure { message }),
+        ..update
+    }
+}
+
+fn log<'a>(
+    level: LogLevel,
+    message: &'a str,
+    error: Option<&'a ErrorInfo>,
+    timestamp: u64,
+) -> Log<'a> {
+    Log {
+        level,
+        message,
+        timestamp,
+        code: error.map(|error| error.code),
+        name: error.map(|error| error.name),
+        retryable: error.map(|error| error.retryable),
+        status: error.and_then(|error| error.status),
+        request_id: error.and_then(|error| error.request_id.as_deref()),
+        details: error
+            .map(|error| &error.details)
+            .filter(|details| !details.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::{AbortCause, RestartReason, ToolKind, Usage};
+    use crate::render::batch;
+
+    const ALL: RenderOptions = RenderOptions { extras: true };
+
+    fn rendered(body: Body) -> Json {
+        let update = Update {
+            turn_id: "turn".into(),
+            seq: 0,
+            parent: None,
+            at_ms: 7,
+            body,
+        };
+        serde_json::to_value(render(&update, ALL)).unwrap()
+    }
+
+    #[test]
+    fn every_body_has_its_element() {
+        let totals = Usage {
+            input_tokens: 3,
+            output_tokens: 4,
+            ..Usage::default()
+        };
+        for (body, element) in [
+            (
+                Body::Phase {
+                    phase: Phase::ToolExecuting,
+                    tool: Some("add".into()),
+                },
+                json!({"sessionUpdate": "agent_phase", "phase": "tool_executing", "toolName": "add", "timestamp": 7}),
+            ),
+            (
+                Body::Text {
+                    message_id: "m".into(),
+                    delta: "hi".into(),
+                },
+                json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hi"}, "messageId": "m"}),
+            ),
+            (
+                Body::Thinking {
+                    message_id: "m".into(),
+                    delta: "hm".into(),
+                },
+                json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "hm"}, "messageId": "m"}),
+            ),
+            (
+                Body::ToolCall {
+                    id: "t".into(),
+                    name: "add".into(),
+                    title: "add".into(),
+                    kind: ToolKind::Other,
+                    input: None,
+                },
+                json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "add", "kind": "other", "status": "in_progress",
+                    "input": {}, "rawInput": {}, "_meta": {"oak": {"toolName": "add", "assistantMessageId": "turn"}}}),
+            ),
+            (
+                Body::ToolInput {
+                    id: "t".into(),
+                    input: json!({"a": 1}),
+                },
+                json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress", "input": {"a": 1}, "rawInput": {"a": 1}}),
+            ),
+            (
+                Body::ToolProgress {
+                    id: "t".into(),
+                    content: json!("half"),
+                },
+                json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress",
+                    "content": [{"type": "content", "content": {"type": "text", "text": "half"}}]}),
+            ),
+            (
+                Body::ToolEnd {
+                    id: "t".into(),
+                    status: ToolStatus::Completed,
+                    output: json!({"sum": 3}),
+                    is_error: false,
+                },
+                json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed", "result": {"sum": 3}, "rawOutput": {"sum": 3}}),
+            ),
+            (
+                Body::ToolEnd {
+                    id: "t".into(),
+                    status: ToolStatus::Denied,
+                    output: json!("no"),
+                    is_error: true,
+                },
+                json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed", "result": "no", "rawOutput": "no",
+                    "error": {"message": "no"}, "content": [{"type": "content", "content": {"type": "text", "text": "no"}}]}),
+            ),
+            (
+                Body::Usage {
+                    used: 7,
+                    size: 200_000,
+                    totals,
+                },
+                json!({"sessionUpdate": "usage_update", "used": 7, "size": 200_000, "totals":
+                    {"inputTokens": 3, "outputTokens": 4, "cacheCreationInputTokens": 0, "cacheReadInputTokens": 0}}),
+            ),
+            (
+                Body::Restart {
+                    message_id: "m".into(),
+                    reason: RestartReason::Network,
+                },
+                json!({"sessionUpdate": "agent_phase", "phase": "model_responding", "timestamp": 7, "restart": true, "messageId": "m", "restartReason": "network"}),
+            ),
+            (
+                Body::Log {
+                    level: LogLevel::Info,
+                    message: "note".into(),
+                    error: None,
+                },
+                json!({"sessionUpdate": "log", "level": "info", "message": "note", "timestamp": 7}),
+            ),
+            (
+                Body::Idle {
+                    stop_reason: StopReason::Aborted,
+                    usage: totals,
+                    abort: Some((AbortCause::Signal, Some("late".into()))),
+                },
+                json!({"sessionUpdate": "agent_phase", "phase": "idle", "timestamp": 7, "stopReason": "aborted", "cause": "signal", "reason": "late"}),
+            ),
+        ] {
+            assert_eq!(rendered(body), element);
+        }
+    }
+
+    #[test]
+    fn an_error_shows_its_fields() {
+        let error =
+            crate::error::KernelError::new(crate::error::ErrorKind::ModelRateLimit, "slow down")
+                .with_status(429)
+                .with_request_id(Some("req".into()))
+                .with_detail("attempts", 3);
+        let body = Body::Log {
+            level: LogLevel::Error,
+            message: "slow down".into(),
+            error: Some((&error).into()),
+        };
+        assert_eq!(
+            rendered(body),
+            json!({"sessionUpdate": "log", "level": "error", "message": "slow down", "timestamp": 7, "code": "E_MODEL_RATE_LIMIT",
+                "name": "ModelError", "retryable": true, "status": 429, "requestId": "req", "details": {"attempts": 3}})
+        );
+    }
+
+    #[test]
+    fn a_batch_is_a_json_array_without_hidden_elements() {
+        let update = |body| Update {
+            turn_id: "turn".into(),
+            seq: 0,
+            parent: None,
+            at_ms: 7,
+            body,
+        };
+        let thought = || {
+            update(Body::Thinking {
+                message_id: "m".into(),
+                delta: "hm".into(),
+            })
+        };
+        let text = || {
+            update(Body::Text {
+                message_id: "m".into(),
+                delta: "a\"b".into(),
+            })
+        };
+        let hidden = batch(
+            &[thought(), text(), thought(), text()],
+            RenderOptions { extras: false },
+        );
+        assert_eq!(
+            serde_json::from_str::<Json>(&hidden)
+                .unwrap()
+                .as_array()
+                .unwrap()
+                .len(),
+            2
+        );
+        assert_eq!(batch(&[thought()], RenderOptions { extras: false }), "[]");
+    }
+}

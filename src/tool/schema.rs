@@ -1,0 +1,118 @@
+//! Checking a call's input against the tool's JSON Schema.
+
+use std::fmt;
+
+use jsonschema::Validator;
+
+use crate::base::json::type_name;
+use crate::base::text::excerpt;
+use crate::error::{KernelError, Result};
+use crate::protocol::Json;
+
+/// Faults that are told to the model.
+const FAULTS_TOLD: usize = 8;
+
+/// A compiled schema.
+pub struct SchemaCheck(Validator);
+
+impl SchemaCheck {
+    /// Compiles a schema, which must describe an object. References outside the schema are refused:
+    /// nothing is fetched. `path` names the schema in the error.
+    pub fn compile(schema: &Json, path: &str) -> Result<Self> {
+        let Some(fields) = schema.as_object() else {
+            let found = type_name(schema);
+            return Err(KernelError::invalid(format!(
+                "{path} must be a JSON Schema object, not {found}"
+            )));
+        };
+        if fields.get("type").is_some_and(|kind| kind != "object") {
+            return Err(KernelError::invalid(format!(
+                "{path}.type must be \"object\": the input of a tool is an object"
+            )));
+        }
+        let validator = jsonschema::validator_for(schema).map_err(|error| {
+            KernelError::invalid(format!("{path} is not a valid JSON Schema: {error}"))
+        })?;
+        Ok(Self(validator))
+    }
+
+    /// What is wrong with an input, in words that the model can act on.
+    pub fn faults(&self, input: &Json) -> Option<String> {
+        let mut errors = self.0.iter_errors(input).map(|error| {
+            let at = error.instance_path().to_string();
+            let place = if at.is_empty() {
+                "input"
+            } else {
+                at.trim_start_matches('/')
+            };
+            format!("- {place}: {}", excerpt(&error.to_string(), 300))
+        });
+        let told: Vec<_> = errors.by_ref().take(FAULTS_TOLD).collect();
+        let more = errors.count();
+        let rest = if more == 0 {
+            String::new()
+        } else {
+            format!("\n- and {more} more")
+        };
+        (!told.is_empty()).then(|| told.join("\n") + &rest)
+    }
+}
+
+impl fmt::Debug for SchemaCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SchemaCheck")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(schema: &Json) -> SchemaCheck {
+        SchemaCheck::compile(schema, "config.tools[0].parameters").unwrap()
+    }
+
+    #[test]
+    fn faults_name_the_place_and_the_rule() {
+        let check = check(&json!({
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
+            "required": ["city"],
+        }));
+        assert_eq!(check.faults(&json!({"city": "Beijing", "days": 2})), None);
+        let faults = check.faults(&json!({"days": 0})).unwrap();
+        assert!(
+            faults.contains("- days: 0 is less than the minimum of 1"),
+            "{faults}"
+        );
+        assert!(
+            faults.contains("- input: \"city\" is a required property"),
+            "{faults}"
+        );
+    }
+
+    #[test]
+    fn a_schema_that_describes_no_object_is_refused() {
+        for schema in [
+            json!(true),
+            json!({"type": "string"}),
+            json!({"type": 3}),
+            json!({"required": 1}),
+        ] {
+            let error = SchemaCheck::compile(&schema, "config.tools[0].parameters").unwrap_err();
+            assert!(
+                error.message().contains("config.tools[0].parameters"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}});
+        assert!(SchemaCheck::compile(&schema, "s").is_err());
+    }
+}
