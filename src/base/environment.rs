@@ -10,6 +10,8 @@ use super::secret::Secret;
 pub const VARIABLES: &[&str] = &[
     "TCB_API_KEY",
     "CLOUDBASE_APIKEY",
+    "OAK_SANDBOX_API_KEY",
+    "HOME",
     "OAK_EMULATOR_HUB",
     "NODE_ENV",
     "HTTPS_PROXY",
@@ -27,6 +29,10 @@ pub const VARIABLES: &[&str] = &[
 pub struct Environment {
     /// Gateway key: `TCB_API_KEY`, else `CLOUDBASE_APIKEY`.
     pub api_key: Option<Secret>,
+    /// Key of the sandbox service, when no other key is there.
+    pub sandbox_api_key: Option<Secret>,
+    /// Home directory of the user that the process runs as.
+    pub home: Option<String>,
     /// Address of a local emulator.
     pub emulator_hub: Option<String>,
     /// Whether `NODE_ENV` is `production`.
@@ -52,6 +58,8 @@ impl Environment {
         let any_proxy = || first(["ALL_PROXY", "all_proxy"]);
         Self {
             api_key: first(["TCB_API_KEY", "CLOUDBASE_APIKEY"]).map(Secret::new),
+            sandbox_api_key: get("OAK_SANDBOX_API_KEY").map(Secret::new),
+            home: get("HOME"),
             emulator_hub: get("OAK_EMULATOR_HUB"),
             is_production: get("NODE_ENV").as_deref() == Some("production"),
             https_proxy: first(["HTTPS_PROXY", "https_proxy"]).or_else(any_proxy),

@@ -57,6 +57,44 @@ pub struct RunEnd {
     pub text: String,
 }
 
+impl RunEnd {
+    fn without_work(stop_reason: StopReason) -> Self {
+        let (abort, error, usage, requests, text) = Default::default();
+        Self {
+            stop_reason,
+            abort,
+            error,
+            usage,
+            requests,
+            text,
+        }
+    }
+
+    /// The end of a run that failed before it did anything.
+    pub fn failed(error: KernelError) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::without_work(StopReason::Error)
+        }
+    }
+
+    /// The end of a run that was told to stop before it did anything.
+    pub fn interrupted(interrupter: &Interrupter) -> Self {
+        let mut end = Self::without_work(StopReason::Aborted);
+        end.explain(interrupter);
+        end
+    }
+
+    /// Says who stopped the run.
+    fn explain(&mut self, interrupter: &Interrupter) {
+        match interrupter.reason() {
+            Some(Interrupt::Deadline) => self.stop_reason = StopReason::Budget,
+            Some(Interrupt::Aborted(cause, reason)) => self.abort = Some((*cause, reason.clone())),
+            None => {}
+        }
+    }
+}
+
 /// Why a run does not go on.
 #[derive(Debug)]
 pub(super) enum Stop {
@@ -297,32 +335,15 @@ impl Run<'_> {
     }
 
     fn end(&self, progress: Progress, result: Result<StopReason, Stop>) -> RunEnd {
-        let (stop_reason, error) = match result {
-            Ok(reason) => (reason, None),
-            Err(Stop::Failed(error)) => (StopReason::Error, Some(error)),
-            Err(Stop::Interrupted) => (StopReason::Aborted, None),
+        let mut end = match result {
+            Ok(reason) => RunEnd::without_work(reason),
+            Err(Stop::Failed(error)) => RunEnd::failed(error),
+            Err(Stop::Interrupted) => RunEnd::interrupted(self.interrupter),
         };
-        let (stop_reason, abort) = match (stop_reason, self.interrupter.reason()) {
-            (StopReason::Aborted, Some(Interrupt::Deadline)) => (StopReason::Budget, None),
-            (StopReason::Aborted, Some(Interrupt::Aborted(cause, reason))) => {
-                (StopReason::Aborted, Some((*cause, reason.clone())))
-            }
-            (reason, _) => (reason, None),
-        };
-        let Progress {
-            usage,
-            requests,
-            text,
-            ..
-        } = progress;
-        RunEnd {
-            stop_reason,
-            abort,
-            error,
-            usage,
-            requests,
-            text,
-        }
+        end.usage = progress.usage;
+        end.requests = progress.requests;
+        end.text = progress.text;
+        end
     }
 }
 

@@ -1,0 +1,23 @@
+/**
+ * The entry of the package: what users import, and nothing else.
+ *
+ * @module
+ */
+import { native } from './js/native.js';
+
+export { createAgent } from './js/agent.js';
+export {
+  ConfigError,
+  HookError,
+  InvalidConfigError,
+  KernelError,
+  ModelError,
+  NotImplementedError,
+  ResourceError,
+  SandboxError,
+  SessionError,
+  StorageError,
+} from './js/errors.js';
+
+/** Version of the package. */
+export const VERSION = native.version();

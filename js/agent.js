@@ -1,0 +1,114 @@
+/**
+ * `createAgent` and the agent that users hold.
+ *
+ * @module
+ */
+import { Callbacks } from './callbacks.js';
+import { InvalidConfigError } from './errors.js';
+import { prepareHooks } from './hooks.js';
+import { native } from './native.js';
+import { ownFields, toPlainJson } from './plain.js';
+import { Session, checkSignal, inputJson } from './session.js';
+import { stopperFor } from './stream.js';
+import { prepareTools } from './tools.js';
+
+/** One configuration, many sessions. */
+class Agent {
+  #native;
+
+  constructor(agent) {
+    this.#native = agent;
+  }
+
+  get id() {
+    return this.#native.id;
+  }
+
+  get name() {
+    return this.#native.name ?? undefined;
+  }
+
+  async startSession(options) {
+    return new Session(await this.#native.startSession(optionsJson(options, 'startSession')));
+  }
+
+  async resumeSession(reference) {
+    if (typeof reference !== 'string' || reference === '') {
+      throw new InvalidConfigError(
+        'resumeSession: give a conversation id, or the text of getState()',
+      );
+    }
+    return new Session(await this.#native.resumeSession(reference));
+  }
+
+  async prompt(input, options) {
+    const { signal, ...rest } = options ? ownFields(options, 'prompt options') : {};
+    checkSignal(signal);
+    const { stopper, release } = stopperFor(signal);
+    try {
+      return JSON.parse(
+        await this.#native.prompt(inputJson(input), optionsJson(rest, 'prompt'), stopper),
+      );
+    } finally {
+      release();
+    }
+  }
+
+  async close(options) {
+    const deadline = options?.deadlineMs;
+    if (
+      deadline !== undefined &&
+      !(Number.isInteger(deadline) && deadline >= 0 && deadline < 2 ** 32)
+    ) {
+      throw new InvalidConfigError('close: deadlineMs must be a whole number of milliseconds');
+    }
+    await this.#native.close(deadline);
+  }
+}
+
+/**
+ * Creates an agent.
+ *
+ * @param {object} config
+ * @returns {Agent}
+ */
+export function createAgent(config) {
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+    throw new InvalidConfigError('createAgent: the configuration must be an object');
+  }
+  const callbacks = new Callbacks();
+  const fields = ownFields(config, 'config');
+  fields.tools = prepareTools(fields.tools);
+  fields.hooks = prepareHooks(fields.hooks);
+  const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
+  const agent = native.createAgent(text, environment(), callbacks.dispatch);
+  warn(agent);
+  return new Agent(agent);
+}
+
+function environment() {
+  const names = native.environmentVariables();
+  const pairs = names.map((name) => [name, process.env[name]]);
+  return Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
+}
+
+let emulatorWarned = false;
+
+function warn(agent) {
+  if (agent.unknownKeys.length > 0) {
+    const keys = agent.unknownKeys.join(', ');
+    process.emitWarning(`createAgent: unknown settings have no effect: ${keys}`, {
+      code: 'OAK_UNKNOWN_SETTINGS',
+    });
+  }
+  if (agent.usesEmulator && !emulatorWarned) {
+    emulatorWarned = true;
+    process.emitWarning('OAK_EMULATOR_HUB is set: agents talk to a local emulator', {
+      code: 'OAK_EMULATOR',
+    });
+  }
+}
+
+function optionsJson(options, call) {
+  return toPlainJson(options ?? null, `${call} options`, () => 0);
+}

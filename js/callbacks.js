@@ -1,0 +1,58 @@
+/**
+ * The functions of one agent that the core may call.
+ *
+ * @module
+ */
+import { toJson } from './json.js';
+import { describeThrown, keepThrown } from './thrown.js';
+
+/** Numbers functions and calls them for the core. */
+export class Callbacks {
+  #functions = [];
+  #running = new Map();
+
+  /**
+   * @param {(argument: unknown, signal: AbortSignal) => unknown} callback
+   * @returns {number} its number
+   */
+  register(callback) {
+    return this.#functions.push(callback) - 1;
+  }
+
+  /**
+   * Takes `{call, function, argument}` and answers `{value}` or `{error}`; takes `{cancel}` and
+   * aborts the signal of that call. Never throws and never rejects.
+   *
+   * @param {string} request
+   * @returns {Promise<string>}
+   */
+  dispatch = async (request) => {
+    const { call, cancel, function: number, argument } = JSON.parse(request);
+    if (cancel !== undefined) {
+      this.#running.get(cancel)?.abort();
+      return '{}';
+    }
+    const controller = new AbortController();
+    this.#running.set(call, controller);
+    try {
+      return reply(await this.#functions[number](argument, controller.signal));
+    } catch (error) {
+      return failure(error);
+    } finally {
+      this.#running.delete(call);
+    }
+  };
+}
+
+function reply(value) {
+  try {
+    return `{"value":${toJson(value)}}`;
+  } catch (error) {
+    const { message } = describeThrown(error);
+    return failure(new TypeError(`the returned value cannot be written as JSON: ${message}`));
+  }
+}
+
+function failure(error) {
+  return toJson({ error: { ...describeThrown(error), thrown: keepThrown(error) } });
+}

@@ -1,0 +1,112 @@
+/**
+ * The error classes, and how the core makes instances of them.
+ *
+ * @module
+ */
+import { takeThrown } from './thrown.js';
+import { native } from './native.js';
+
+/** Base of every error that the kernel raises itself. */
+export class KernelError extends Error {
+  /**
+   * @param {string} code stable code, see docs/errors.md
+   * @param {string} message
+   * @param {unknown} [cause]
+   */
+  constructor(code, message, cause) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.retryable = false;
+  }
+
+  get name() {
+    return this.constructor.name;
+  }
+}
+
+/** A configuration value or an argument has a wrong type, form or value. */
+export class InvalidConfigError extends KernelError {
+  constructor(message, cause) {
+    super('E_INVALID_CONFIG', message, cause);
+  }
+}
+
+/** Two configuration values contradict each other. */
+export class ConfigError extends KernelError {
+  constructor(message, cause) {
+    super('E_CONFIG', message, cause);
+  }
+}
+
+/** A documented option or method that does not exist yet. */
+export class NotImplementedError extends KernelError {
+  constructor(feature) {
+    super('E_NOT_IMPLEMENTED', `${feature} is not built yet in this version`);
+  }
+}
+
+/** Something that the call needs does not exist. */
+export class ResourceError extends KernelError {
+  constructor(message, cause) {
+    super('E_RESOURCE', message, cause);
+  }
+}
+
+/** An attachment or a stored object cannot be read or written. */
+export class StorageError extends KernelError {
+  constructor(message, cause) {
+    super('E_STORAGE', message, cause);
+  }
+}
+
+/** A sandbox cannot be used. */
+export class SandboxError extends KernelError {
+  constructor(message, cause) {
+    super('E_SANDBOX', message, cause);
+  }
+}
+
+/** The session cannot take the call: it is busy, closed, or another user's. */
+export class SessionError extends KernelError {}
+
+/** The model gateway failed; `status`, `requestId` and `retryable` say how. */
+export class ModelError extends KernelError {}
+
+/** A hook failed, or did not settle in time. */
+export class HookError extends KernelError {}
+
+const classes = {
+  KernelError,
+  InvalidConfigError,
+  ConfigError,
+  NotImplementedError,
+  ResourceError,
+  SessionError,
+  ModelError,
+  HookError,
+};
+
+/** Makes the error that the core describes. */
+function fromCore(text) {
+  const {
+    class: name,
+    code,
+    message,
+    retryable,
+    status,
+    requestId,
+    details,
+    thrown,
+  } = JSON.parse(text);
+  const error = Object.create(classes[name].prototype);
+  const cause = takeThrown(thrown);
+  const made = new KernelError(code, message, cause?.value);
+  const fields = { retryable };
+  if (status !== null) fields.status = status;
+  if (requestId !== null) fields.requestId = requestId;
+  if (Object.keys(details).length > 0) fields.details = details;
+  Object.setPrototypeOf(made, Object.getPrototypeOf(error));
+  return Object.assign(made, fields);
+}
+
+native.setErrorFactory(fromCore);

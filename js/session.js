@@ -1,0 +1,100 @@
+/**
+ * The session that users hold.
+ *
+ * @module
+ */
+import { InvalidConfigError } from './errors.js';
+import { toJson } from './json.js';
+import { refuseUnbuilt } from './not-built.js';
+import { ownFields } from './plain.js';
+import { RunStream, reasonText, stopperFor } from './stream.js';
+
+/** One conversation of one user. */
+export class Session {
+  #native;
+
+  constructor(native) {
+    this.#native = native;
+  }
+
+  get id() {
+    return this.#native.id;
+  }
+
+  get userId() {
+    return this.#native.userId;
+  }
+
+  send(input, options) {
+    const { signal, throwOnError, ...rest } = sendOptions(options);
+    const open = () => {
+      const texts = [inputJson(input), toJson(rest)];
+      const { stopper, release } = stopperFor(signal);
+      return { run: this.#native.run(...texts, stopper), release };
+    };
+    return new RunStream(open, { throwOnError });
+  }
+
+  async prompt(input, options) {
+    const { signal } = sendOptions(options);
+    const { stopper, release } = stopperFor(signal);
+    try {
+      return JSON.parse(await this.#native.prompt(inputJson(input), stopper));
+    } finally {
+      release();
+    }
+  }
+
+  async abort(reason) {
+    await this.#native.abort(reasonText(reason));
+  }
+
+  async close() {
+    await this.#native.close();
+  }
+
+  async settled() {
+    await this.#native.settled();
+  }
+
+  async getState() {
+    return this.#native.state;
+  }
+}
+
+refuseUnbuilt(Session, [
+  'respondApproval',
+  'respondToolUse',
+  'respondAskUser',
+  'getHistory',
+  'clearHistory',
+  'snapshotWorkspace',
+  'getRestoreStatus',
+]);
+
+/** Reads what was passed to `send`; it may be anything. */
+export function inputJson(input) {
+  try {
+    return toJson(input);
+  } catch (error) {
+    throw new InvalidConfigError('send: the input cannot be written as JSON', error);
+  }
+}
+
+function sendOptions(options) {
+  if (options === undefined || options === null) return {};
+  if (typeof options !== 'object') {
+    throw new InvalidConfigError('send: the options must be an object');
+  }
+  const fields = ownFields(options, 'send options');
+  checkSignal(fields.signal);
+  return fields;
+}
+
+/** A signal of another realm is as good: what counts is what it can do. */
+export function checkSignal(signal) {
+  if (signal === undefined || signal === null) return;
+  if (typeof signal.addEventListener !== 'function' || typeof signal.aborted !== 'boolean') {
+    throw new InvalidConfigError('send: signal must be an AbortSignal');
+  }
+}

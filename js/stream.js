@@ -1,0 +1,146 @@
+/**
+ * The stream of a run, shaped like an async generator.
+ *
+ * Nothing starts before the first `next()`. Elements come from the core in batches; concurrent
+ * `next()` calls are answered in order. `return()` and `throw()` stop the run and resolve when it
+ * is over.
+ *
+ * @module
+ */
+import { native } from './native.js';
+import { describeThrown } from './thrown.js';
+
+const DONE = { value: undefined, done: true };
+
+/** The text of a signal's reason. */
+export function reasonText(reason) {
+  if (reason === undefined || reason === null) return undefined;
+  const { name, message } = describeThrown(reason);
+  return message || name || undefined;
+}
+
+/**
+ * Lets a signal stop a run.
+ *
+ * @param {AbortSignal | undefined} signal
+ * @returns {{ stopper: object, release: () => void }} what the core watches, and how to let go of
+ *   the signal
+ */
+export function stopperFor(signal) {
+  const stopper = new native.Stopper();
+  if (!signal) return { stopper, release() {} };
+  const stop = () => stopper.stop(reasonText(signal.reason));
+  if (signal.aborted) {
+    stop();
+    return { stopper, release() {} };
+  }
+  signal.addEventListener('abort', stop, { once: true });
+  return { stopper, release: () => signal.removeEventListener('abort', stop) };
+}
+
+/** An async generator over a run of the core. */
+export class RunStream {
+  #open;
+  #throwOnError;
+  #run;
+  #starting;
+  #release = () => {};
+  #ready = [];
+  #at = 0;
+  #ended = false;
+  #last = Promise.resolve();
+
+  /**
+   * @param {() => { run: Promise<object>, release: () => void }} open starts the run
+   * @param {{ throwOnError?: boolean }} options
+   */
+  constructor(open, { throwOnError = false }) {
+    this.#open = open;
+    this.#throwOnError = throwOnError;
+  }
+
+  /** The next element. */
+  next() {
+    if (this.#at < this.#ready.length) {
+      return Promise.resolve({ value: this.#ready[this.#at++], done: false });
+    }
+    const result = this.#last.then(() => this.#pull());
+    // The caller has the rejection; the chain only keeps the order.
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  /** Stops the run; resolves when it is over. */
+  async return(value) {
+    await this.#close();
+    return { value, done: true };
+  }
+
+  /** Stops the run; rejects with `error` when it is over. */
+  async throw(error) {
+    await this.#close();
+    throw error;
+  }
+
+  [Symbol.asyncIterator]() {
+    return this;
+  }
+
+  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+    await this.#close();
+  }
+
+  get [Symbol.toStringTag]() {
+    return 'AsyncGenerator';
+  }
+
+  async #pull() {
+    while (this.#at >= this.#ready.length) {
+      if (this.#ended) return DONE;
+      await this.#fill();
+    }
+    return { value: this.#ready[this.#at++], done: false };
+  }
+
+  async #fill() {
+    try {
+      this.#run ??= await this.#start();
+      const batch = this.#ended ? null : await this.#run.nextBatch();
+      if (batch === null) {
+        const stopped = this.#ended;
+        this.#end();
+        if (this.#throwOnError && !stopped) this.#run.rethrow();
+      } else {
+        this.#ready = JSON.parse(batch);
+        this.#at = 0;
+      }
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  #start() {
+    this.#starting ??= (async () => {
+      const { run, release } = this.#open();
+      this.#release = release;
+      return run;
+    })();
+    return this.#starting;
+  }
+
+  #end() {
+    this.#ended = true;
+    this.#ready = [];
+    this.#at = 0;
+    this.#release();
+  }
+
+  async #close() {
+    if (this.#ended) return;
+    this.#end();
+    // A run that never started has nothing to stop; one that failed to start is over.
+    const run = await this.#starting?.catch(() => undefined);
+    await run?.close();
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * Remembers what callbacks threw, so that an error of the kernel can carry it as its `cause`.
+ *
+ * @module
+ */
+
+/** How many are kept: most are told to the model and never asked for again. */
+const KEPT = 64;
+
+const kept = new Map();
+let next = 0;
+
+/** @returns {number} the number under which the value is kept */
+export function keepThrown(value) {
+  const number = next++;
+  kept.set(number, { value });
+  if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+  return number;
+}
+
+/** @returns {{ value: unknown } | undefined} what was kept under a number */
+export function takeThrown(number) {
+  const found = kept.get(number);
+  kept.delete(number);
+  return found;
+}
+
+/** A thrown value in words; values may lie, and reading them may throw. */
+export function describeThrown(value) {
+  try {
+    if (value instanceof Error) {
+      return { name: String(value.name), message: String(value.message) };
+    }
+    return { name: '', message: typeof value === 'string' ? value : String(value) };
+  } catch {
+    return { name: '', message: 'a value was thrown that cannot be read' };
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Builds the addon: `node scripts/build.js [--release]`.
+ *
+ * @module
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { cargoEnv, requireCargo, targetDir } from './cargo.js';
+import { ScriptError, isMain, root, script } from './run.js';
+
+const LIBRARY = {
+  darwin: 'libopen_agent_kernel.dylib',
+  win32: 'open_agent_kernel.dll',
+};
+
+/**
+ * Compiles what is stale (cargo decides) and puts the addon into the checkout.
+ *
+ * @param {{ release?: boolean }} [options]
+ * @returns {Promise<string>} path of the addon
+ */
+export async function build({ release = false } = {}) {
+  requireCargo();
+  await compile(release);
+  const profile = release ? 'release' : 'debug';
+  const library = LIBRARY[process.platform] ?? 'libopen_agent_kernel.so';
+  const addon = join(root, addonName());
+  install(join(targetDir, profile, library), addon);
+  return addon;
+}
+
+/** @returns {string} file name of the addon on this platform, in the spelling of napi-rs */
+export function addonName() {
+  return `open-agent-kernel.${process.platform}-${process.arch}${abi()}.node`;
+}
+
+function abi() {
+  if (process.platform === 'win32') return '-msvc';
+  if (process.platform !== 'linux') return '';
+  return process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl';
+}
+
+function compile(release) {
+  const args = ['build', '--lib', ...(release ? ['--release'] : [])];
+  const stdio = ['ignore', 'inherit', 'pipe'];
+  const child = spawn('cargo', args, { cwd: root, env: cargoEnv, stdio });
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    // All that cargo says when there is nothing to do.
+    if (!/^\s*Finished /.test(line)) process.stderr.write(`${line}\n`);
+  });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0) resolve();
+      else reject(new ScriptError('the addon did not compile'));
+    });
+  });
+}
+
+function install(from, to) {
+  const content = readFileSync(from);
+  if (existsSync(to) && readFileSync(to).equals(content)) return;
+  // A rename leaves the old file to the processes that have it loaded.
+  const draft = `${to}.${process.pid}.tmp`;
+  try {
+    writeFileSync(draft, content);
+    renameSync(draft, to);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+if (isMain(import.meta.url)) {
+  await script(async () => {
+    await build({ release: process.argv.includes('--release') });
+  });
+}

@@ -1,0 +1,55 @@
+/**
+ * Runs the examples, each against an emulator of its own.
+ *
+ *   node scripts/examples.js [prefix ...]   e.g. `01`; without one: all
+ *
+ * An example that needs more than the emulator gives says so in a comment line
+ * `Needs: VARIABLE [VARIABLE ...]`; it is skipped while one of these is not set.
+ *
+ * @module
+ */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { build } from './build.js';
+import { ScriptError, root, run, script } from './run.js';
+
+const FOLDER = join(root, 'examples');
+const TIMEOUT_MS = 120_000;
+
+function select(prefixes) {
+  const names = readdirSync(FOLDER).filter((name) => /^\d\d-.*\.ts$/.test(name));
+  const chosen = names.filter(
+    (name) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)),
+  );
+  if (chosen.length === 0) throw new ScriptError(`no such example: ${prefixes.join(' ')}`);
+  return chosen.sort();
+}
+
+function missing(name) {
+  const [, variables = ''] =
+    /^\W*Needs:(.*)$/m.exec(readFileSync(join(FOLDER, name), 'utf8')) ?? [];
+  return variables.match(/\w+/g)?.filter((variable) => !process.env[variable]) ?? [];
+}
+
+function runExample(name) {
+  const example = [process.execPath, '--import', 'tsx', join('examples', name)];
+  const cli = join(root, 'emulator', 'cli.js');
+  return run(process.execPath, [cli, 'exec', '--', ...example], {
+    shell: false,
+    timeout: TIMEOUT_MS,
+  });
+}
+
+await script(async () => {
+  const names = select(process.argv.slice(2));
+  await build();
+  const failed = names.filter((name) => {
+    const variables = missing(name);
+    process.stdout.write(
+      variables.length ? `> ${name}: skipped, needs ${variables.join(', ')}\n` : `> ${name}\n`,
+    );
+    return variables.length === 0 && runExample(name) !== 0;
+  });
+  if (failed.length) throw new ScriptError(`failed: ${failed.join(', ')}`);
+});

@@ -1,0 +1,124 @@
+//! Configuration: from what the user wrote to what the kernel works with.
+//!
+//! Everything is checked here, when the agent is created. Options of parts that do not exist yet
+//! are checked as well and then refused, never ignored.
+
+mod fields;
+mod later;
+mod limits;
+pub mod model;
+mod paths;
+mod tools;
+
+use std::sync::Arc;
+
+pub use fields::Fields;
+pub use limits::Timeouts;
+use model::ModelSettings;
+
+use crate::agent::hooks::HookTable;
+use crate::agent::host::{FunctionId, Host};
+use crate::base::environment::Environment;
+use crate::base::http::ProxyRules;
+use crate::engine::RunLimits;
+use crate::error::{KernelError, Result};
+use crate::protocol::Json;
+use crate::render::RenderOptions;
+use crate::tool::ToolSet;
+
+/// A checked configuration.
+#[derive(Debug)]
+pub struct AgentConfig {
+    pub name: Option<String>,
+    pub env_id: Arc<str>,
+    pub model: ModelSettings,
+    pub system_prompt: Option<String>,
+    /// Whether text is told as it grows.
+    pub stream_text: bool,
+    pub render: RenderOptions,
+    pub run_limits: RunLimits,
+    pub timeouts: Timeouts,
+    pub tools: ToolSet,
+    pub hooks: HookTable,
+    pub proxy: ProxyRules,
+}
+
+/// A configuration and what should be said about it.
+#[derive(Debug)]
+pub struct Checked {
+    pub config: AgentConfig,
+    /// Keys that have no meaning.
+    pub unknown: Vec<String>,
+}
+
+/// Checks a configuration. `config` is what the user wrote, with marks in place of functions.
+pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> Result<Checked> {
+    let fields = Fields::of("config", config)?;
+    let env_id = fields.text("envId")?.ok_or_else(|| {
+        KernelError::invalid("config.envId is required and must be a non-empty string")
+    })?;
+    let run_limits = limits::run_limits(&fields)?;
+    let timeouts = limits::timeouts(&fields)?;
+    let model = model::check(&fields, env_id, environment)?;
+    let tools = tools::check(&fields, host, timeouts.tool)?;
+    let hooks = hooks(&fields)?;
+    let proxy = proxy(&fields, environment)?;
+    later::check(&fields, environment)?;
+    for label in ["name", "description"] {
+        fields.string(label)?;
+    }
+    fields.object("metadata")?;
+    let config = AgentConfig {
+        name: fields.string("name")?.map(str::to_owned),
+        env_id: env_id.into(),
+        model,
+        system_prompt: fields
+            .string("systemPrompt")?
+            .filter(|text| !text.trim().is_empty())
+            .map(str::to_owned),
+        stream_text: fields.boolean("stream")?.unwrap_or(true),
+        render: RenderOptions {
+            extras: fields.boolean("streamExtras")?.unwrap_or(true),
+        },
+        run_limits,
+        timeouts,
+        tools,
+        hooks,
+        proxy,
+    };
+    Ok(Checked {
+        config,
+        unknown: fields.unknown(),
+    })
+}
+
+fn hooks(fields: &Fields<'_>) -> Result<HookTable> {
+    let Some(hooks) = fields.object("hooks")? else {
+        return Ok(HookTable::default());
+    };
+    let get = |name| -> Result<Option<FunctionId>> { hooks.function(name) };
+    let table = HookTable {
+        on_session_start: get("onSessionStart")?,
+        on_session_end: get("onSessionEnd")?,
+        on_user_message: get("onUserMessage")?,
+        on_tool_start: get("onToolStart")?,
+        on_tool_end: get("onToolEnd")?,
+        on_agent_message: get("onAgentMessage")?,
+    };
+    match hooks.unknown().first() {
+        None => Ok(table),
+        Some(unknown) => Err(KernelError::not_built(format!(
+            "{unknown} (built: onSessionStart, onSessionEnd, onUserMessage, onToolStart, onToolEnd, \
+             onAgentMessage)"
+        ))),
+    }
+}
+
+fn proxy(fields: &Fields<'_>, environment: &Environment) -> Result<ProxyRules> {
+    match fields.get("proxy") {
+        None => ProxyRules::from_environment(environment),
+        Some(Json::Bool(false)) => Ok(ProxyRules::direct()),
+        Some(Json::String(address)) => ProxyRules::explicit(address),
+        Some(_) => Err(fields.wrong("proxy", "the address of a proxy, or false")),
+    }
+}

@@ -1,0 +1,120 @@
+//! `config.tools`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::agent::host::Host;
+use crate::agent::host_tool::HostTool;
+use crate::error::{KernelError, Result};
+use crate::protocol::{Json, ToolKind};
+use crate::tool::{SchemaCheck, Tool, ToolSet, ToolSpec, is_valid_name};
+
+use super::Fields;
+
+const MAX_TOOLS: usize = 1_000;
+const MAX_TIMEOUT_MS: u64 = 7 * 24 * 3_600 * 1_000;
+
+/// The tools of an agent. `timeout` holds for tools that have none of their own; zero: no limit.
+pub fn check(config: &Fields<'_>, host: &Arc<dyn Host>, timeout: Duration) -> Result<ToolSet> {
+    let Some(list) = config.array("tools")? else {
+        return ToolSet::new(Vec::new());
+    };
+    if list.len() > MAX_TOOLS {
+        return Err(KernelError::invalid(format!(
+            "config.tools has {} elements; at most {MAX_TOOLS} tools are supported",
+            list.len()
+        )));
+    }
+    let tools = list
+        .iter()
+        .enumerate()
+        .map(|(at, value)| tool(at, value, host, timeout));
+    ToolSet::new(tools.collect::<Result<_>>()?)
+}
+
+fn tool(at: usize, value: &Json, host: &Arc<dyn Host>, timeout: Duration) -> Result<Arc<dyn Tool>> {
+    let source = format!("config.tools[{at}]");
+    let fields = Fields::of(source.as_str(), value)?;
+    let name = name(&fields)?;
+    let named = |error: KernelError| error.within(format!("tool \"{name}\""));
+    let execute = fields.function("execute").map_err(named)?;
+    let is_client_side = fields
+        .boolean("clientSide")
+        .map_err(named)?
+        .unwrap_or(execute.is_none());
+    let Some(execute) = execute.filter(|_| !is_client_side) else {
+        return Err(KernelError::not_built(format!(
+            "{source} (tool \"{name}\"): a tool without execute, or with clientSide: true,"
+        )));
+    };
+    fields.boolean("needsApproval").map_err(named)?;
+    fields
+        .not_built("needsApproval", |value| value == &Json::Bool(false))
+        .map_err(named)?;
+    let checks_itself = fields
+        .boolean("checksInput")
+        .map_err(named)?
+        .unwrap_or(false);
+    let (schema, check) = schema(&fields, checks_itself).map_err(named)?;
+    let own_timeout = fields
+        .integer("timeoutMs", 0..=MAX_TIMEOUT_MS)
+        .map_err(named)?;
+    let limit = own_timeout.map_or(timeout, Duration::from_millis);
+    let spec = ToolSpec {
+        name: name.into(),
+        description: fields
+            .string("description")
+            .map_err(named)?
+            .unwrap_or_default()
+            .to_owned(),
+        schema,
+        kind: ToolKind::Other,
+        read_only: fields.boolean("readOnly").map_err(named)?.unwrap_or(false),
+        idempotent: fields
+            .boolean("idempotent")
+            .map_err(named)?
+            .unwrap_or(false),
+        timeout: (!limit.is_zero()).then_some(limit),
+        check,
+        source,
+    };
+    Ok(Arc::new(HostTool {
+        spec,
+        execute,
+        host: host.clone(),
+    }))
+}
+
+fn name<'a>(fields: &Fields<'a>) -> Result<&'a str> {
+    let name = fields
+        .text("name")?
+        .ok_or_else(|| fields.wrong("name", "a non-empty string"))?;
+    if !is_valid_name(name) {
+        return Err(KernelError::invalid(format!(
+            "{} \"{}\" is not a tool name: use 1 to 64 letters, digits, _ and -",
+            fields.path("name"),
+            crate::base::text::excerpt(name, 80)
+        )));
+    }
+    if name.starts_with("mcp__") {
+        return Err(KernelError::invalid(format!(
+            "{} \"{name}\" begins with mcp__, which is kept for tools of MCP servers",
+            fields.path("name")
+        )));
+    }
+    Ok(name)
+}
+
+/// The schema for the model, and the check unless the tool checks its input itself.
+fn schema(fields: &Fields<'_>, checks_itself: bool) -> Result<(Json, Option<SchemaCheck>)> {
+    let Some(schema) = fields.get("parameters") else {
+        return Err(fields.wrong("parameters", "a zod schema or a JSON Schema of type object"));
+    };
+    let check = SchemaCheck::compile(schema, &fields.path("parameters"))?;
+    let mut schema = schema.clone();
+    if let Some(map) = schema.as_object_mut() {
+        // The Messages API wants the type spelled out.
+        map.entry("type").or_insert_with(|| "object".into());
+    }
+    Ok((schema, (!checks_itself).then_some(check)))
+}

@@ -1,0 +1,52 @@
+//! A tool whose work is done by a function of the host program.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use crate::error::Result;
+use crate::protocol::Json;
+use crate::tool::{Tool, ToolContext, ToolOutput, ToolSpec};
+
+use super::host::{FunctionId, Host};
+
+/// An element of `config.tools` with `execute`.
+pub struct HostTool {
+    pub spec: ToolSpec,
+    pub execute: FunctionId,
+    pub host: Arc<dyn Host>,
+}
+
+#[async_trait]
+impl Tool for HostTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, input: Json, ctx: ToolContext) -> Result<ToolOutput> {
+        let argument = json!({ "input": input, "context": context(&ctx) });
+        Ok(
+            match self
+                .host
+                .call(self.execute, argument, ctx.cancel.clone())
+                .await
+            {
+                Ok(value) => ToolOutput::value(value),
+                Err(failure) if failure.text().is_empty() => ToolOutput::error("The tool failed."),
+                Err(failure) => ToolOutput::error(failure.text()),
+            },
+        )
+    }
+}
+
+/// The context of a call as the host program sees it; the host adds the signal.
+pub fn context(ctx: &ToolContext) -> Json {
+    json!({
+        "toolUseId": ctx.tool_use_id,
+        "conversationId": ctx.session.conversation_id,
+        "userId": ctx.session.user_id,
+        "envId": ctx.session.env_id,
+        "idempotencyKey": ctx.idempotency_key,
+    })
+}

@@ -1,0 +1,137 @@
+//! What `send` is given.
+
+use crate::base::json::type_name;
+use crate::error::{ErrorKind, KernelError, Result};
+use crate::protocol::Json;
+
+use super::config::Fields;
+
+/// A message of the user, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    pub text: String,
+}
+
+/// Options of one `send`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SendOptions;
+
+impl SendOptions {
+    /// Checks the options. `signal` and `throwOnError` are the business of the binding.
+    pub fn parse(options: &Json) -> Result<Self> {
+        let fields = Fields::optional("send options", options)?;
+        for key in ["runtime", "model", "maxTokens", "limits", "traceparent"] {
+            fields.not_built(key, Json::is_null)?;
+        }
+        Ok(Self)
+    }
+}
+
+impl Input {
+    /// A string, or `{type: 'message', content, attachments?}`. Empty text is refused: the gateway
+    /// would refuse it, and every later request with it.
+    pub fn parse(input: &Json) -> Result<Self> {
+        let text = match input {
+            Json::String(text) => text.as_str(),
+            Json::Object(fields) => match fields.get("type").and_then(Json::as_str) {
+                Some("message") => message_text(input)?,
+                Some("tool_result") => return Err(tool_result(input)?),
+                _ => return Err(wrong_shape("an object with another type")),
+            },
+            other => return Err(wrong_shape(type_name(other))),
+        };
+        if text.trim().is_empty() {
+            return Err(KernelError::invalid(
+                "send: the message is empty; give it some text",
+            ));
+        }
+        Ok(Self {
+            text: text.to_owned(),
+        })
+    }
+}
+
+fn message_text(input: &Json) -> Result<&str> {
+    let has_attachments = match &input["attachments"] {
+        Json::Null => false,
+        Json::Array(list) => !list.is_empty(),
+        _ => return Err(KernelError::invalid("send: attachments must be an array")),
+    };
+    if has_attachments {
+        return Err(KernelError::invalid(
+            "send: attachments need a storage, and config.storage is not set (attachment storage \
+             is not built yet in this version)",
+        ));
+    }
+    input["content"]
+        .as_str()
+        .ok_or_else(|| KernelError::invalid("send: content of a message must be a string"))
+}
+
+/// There are no client tools yet, so no call can be waiting for this result.
+fn tool_result(input: &Json) -> Result<KernelError> {
+    let id = input["toolUseId"]
+        .as_str()
+        .filter(|id| !id.is_empty())
+        .ok_or_else(|| {
+            KernelError::invalid("send: toolUseId of a tool_result must be a non-empty string")
+        })?;
+    let error = KernelError::new(ErrorKind::Resource, "No pending client tool found");
+    Ok(error.with_detail("toolUseId", id))
+}
+
+fn wrong_shape(found: &str) -> KernelError {
+    KernelError::invalid(format!(
+        "send: the input must be a string, {{type: 'message', content}} or {{type: 'tool_result', \
+         toolUseId, output}}, not {found}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_and_messages_are_accepted() {
+        for input in [
+            json!("hi"),
+            json!({"type": "message", "content": "hi", "attachments": []}),
+        ] {
+            assert_eq!(Input::parse(&input).unwrap().text, "hi");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused_with_the_field() {
+        for (input, words) in [
+            (json!(""), "empty"),
+            (json!("  \n"), "empty"),
+            (json!(3), "a number"),
+            (json!(null), "null"),
+            (json!({"type": "other"}), "another type"),
+            (json!({"type": "message"}), "content"),
+            (
+                json!({"type": "message", "content": "x", "attachments": 1}),
+                "attachments",
+            ),
+            (
+                json!({"type": "message", "content": "x", "attachments": [{}]}),
+                "storage",
+            ),
+            (json!({"type": "tool_result"}), "toolUseId"),
+        ] {
+            let error = Input::parse(&input).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidConfig);
+            assert!(error.message().contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_result_for_no_call_is_a_missing_resource() {
+        let error = Input::parse(&json!({"type": "tool_result", "toolUseId": "t"})).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Resource);
+        assert_eq!(error.message(), "No pending client tool found");
+    }
+}

@@ -1,0 +1,18 @@
+//! Agents and sessions: configuration, wiring, life cycle.
+//!
+//! Knows every floor below and nothing of JavaScript: what the host program gave as a function is
+//! called through [`Host`].
+
+mod agent;
+pub mod config;
+mod endpoint;
+mod hooks;
+mod host;
+mod host_tool;
+mod input;
+mod session;
+
+pub use agent::{Agent, PromptRequest, StartOptions};
+pub use host::{FunctionId, Host, HostFailure};
+pub use input::SendOptions;
+pub use session::{PromptResult, RunHandle, Session};

@@ -1,0 +1,338 @@
+//! A session: one conversation, one run at a time.
+//!
+//! A run ends in three steps. *Stop*: nothing new starts. *Settled*: clean-up is done. *Stream
+//! end*: idle was told, the stream is over. A run that ends by itself takes them in the order stop,
+//! settled, stream end; one that is interrupted ends its stream first.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use serde_json::json;
+use tokio::sync::{Mutex as AsyncMutex, watch};
+
+use crate::base::cancel::{Interrupt, Interrupter};
+use crate::base::id;
+use crate::engine::{
+    EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, update_channel,
+};
+use crate::error::{ErrorKind, KernelError, Result};
+use crate::protocol::{AbortCause, Body, ErrorInfo, Json, LogLevel, StopReason, Usage};
+use crate::tool::SessionRef;
+
+use super::agent::AgentCore;
+use super::input::{Input, SendOptions};
+
+/// Version mark of the JSON that names a session.
+const STATE_SCHEMA: &str = "oak/v1/sessionRef";
+
+/// One conversation of one user.
+pub struct Session {
+    agent: Arc<AgentCore>,
+    who: SessionRef,
+    transcript: AsyncMutex<Transcript>,
+    active: Mutex<Option<ActiveRun>>,
+    /// Whether `onSessionStart` ran and `onSessionEnd` has not.
+    begun: AsyncMutex<bool>,
+    closed: AtomicBool,
+}
+
+/// The run in progress.
+#[derive(Clone)]
+struct ActiveRun {
+    interrupter: Interrupter,
+    done: watch::Receiver<bool>,
+}
+
+/// A started run.
+pub struct RunHandle {
+    pub updates: UpdateReceiver,
+    interrupter: Interrupter,
+    end: watch::Receiver<Option<Arc<RunEnd>>>,
+}
+
+/// What [`Session::prompt`] gives.
+#[derive(Clone, Debug)]
+pub struct PromptResult {
+    pub text: String,
+    pub conversation_id: String,
+    pub stop_reason: StopReason,
+    pub usage: Usage,
+    /// Model requests.
+    pub num_turns: u32,
+}
+
+impl Session {
+    pub(super) fn new(agent: Arc<AgentCore>, who: SessionRef) -> Self {
+        let transcript = Transcript::new(who.conversation_id.clone(), agent.clock.clone());
+        Self {
+            agent,
+            who,
+            transcript: AsyncMutex::new(transcript),
+            active: Mutex::new(None),
+            begun: AsyncMutex::new(false),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.who.conversation_id
+    }
+
+    pub fn user_id(&self) -> &str {
+        &self.who.user_id
+    }
+
+    /// JSON that names this session, for `resumeSession`.
+    pub fn state(&self) -> String {
+        json!({ "conversationId": self.id(), "schema": STATE_SCHEMA }).to_string()
+    }
+
+    /// Starts a run that `interrupter` stops. Refuses wrong input, a closed session and a session
+    /// with a run in progress; every later failure is told in the stream. Needs a tokio runtime.
+    pub fn start(
+        self: &Arc<Self>,
+        input: &Json,
+        options: &Json,
+        interrupter: Interrupter,
+    ) -> Result<RunHandle> {
+        SendOptions::parse(options)?;
+        let input = match Input::parse(input) {
+            Err(error) if error.kind() == ErrorKind::InvalidConfig => return Err(error),
+            input => input,
+        };
+        let (done, is_done) = watch::channel(false);
+        self.occupy(ActiveRun {
+            interrupter: interrupter.clone(),
+            done: is_done,
+        })?;
+        let (sink, updates) = update_channel(id::random().into(), self.agent.clock.clone());
+        let (end_sender, end) = watch::channel(None);
+        let (session, run_interrupter) = (self.clone(), interrupter.clone());
+        tokio::spawn(async move {
+            let run = AssertUnwindSafe(session.run(&sink, &run_interrupter, input)).catch_unwind();
+            let end = Arc::new(run.await.unwrap_or_else(|_| panicked()));
+            session.vacate();
+            // The session is free before its consumer learns that the run is over.
+            done.send_replace(true);
+            end_sender.send_replace(Some(end.clone()));
+            tell_end(&sink, &end).await;
+        });
+        Ok(RunHandle {
+            updates,
+            interrupter,
+            end,
+        })
+    }
+
+    /// Runs and waits for the end; an error of the run is an error of the call.
+    pub async fn prompt(
+        self: &Arc<Self>,
+        input: &Json,
+        interrupter: Interrupter,
+    ) -> Result<PromptResult> {
+        let run = self.start(input, &Json::Null, interrupter)?;
+        run.updates.close();
+        let end = run.ended().await;
+        if let Some(error) = &end.error {
+            return Err(error.clone());
+        }
+        Ok(PromptResult {
+            text: end.text.clone(),
+            conversation_id: self.id().to_owned(),
+            stop_reason: end.stop_reason.clone(),
+            usage: end.usage,
+            num_turns: end.requests,
+        })
+    }
+
+    /// Stops the run in progress, if any, and waits until it is over. The session stays usable.
+    pub async fn abort(&self, reason: Option<String>) {
+        self.stop(Interrupt::Aborted(AbortCause::Abort, reason))
+            .await;
+        self.leave().await;
+    }
+
+    /// Stops the run in progress and refuses further ones.
+    pub async fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.stop(Interrupt::Aborted(AbortCause::Close, None)).await;
+        self.leave().await;
+        self.agent.forget(self);
+    }
+
+    /// Whether the session refuses further messages.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire) || self.agent.is_closed()
+    }
+
+    /// Tells the run in progress, if any, to stop, and does not wait.
+    pub(super) fn interrupt(&self, reason: Interrupt) {
+        if let Some(run) = self.active().as_ref() {
+            run.interrupter.interrupt(reason);
+        }
+    }
+
+    /// Waits until no run is in progress.
+    pub async fn settled(&self) {
+        let active = self.active().clone();
+        if let Some(mut run) = active {
+            // An error means that the sender is gone: the run is over.
+            let _ = run.done.wait_for(|done| *done).await;
+        }
+    }
+
+    async fn stop(&self, reason: Interrupt) {
+        self.interrupt(reason);
+        self.settled().await;
+    }
+
+    fn active(&self) -> MutexGuard<'_, Option<ActiveRun>> {
+        // The slot is replaced whole: it is never half written.
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn occupy(&self, run: ActiveRun) -> Result<()> {
+        let mut active = self.active();
+        if self.is_closed() {
+            return Err(KernelError::new(
+                ErrorKind::SessionClosed,
+                "the session is closed: start or resume one for the next message",
+            ));
+        }
+        if active.is_some() {
+            return Err(KernelError::new(
+                ErrorKind::SessionBusy,
+                "the session has a run in progress: read its stream to the end, or abort() it first",
+            ));
+        }
+        *active = Some(run);
+        Ok(())
+    }
+
+    fn vacate(&self) {
+        *self.active() = None;
+    }
+
+    async fn run(
+        &self,
+        sink: &UpdateSink,
+        interrupter: &Interrupter,
+        input: Result<Input>,
+    ) -> RunEnd {
+        let prepared = async {
+            let input = input?;
+            self.enter().await?;
+            Ok((input, self.engine().await?))
+        };
+        let (input, engine) = match interrupter.unless(prepared).await {
+            Some(Ok(prepared)) => prepared,
+            Some(Err(error)) => return RunEnd::failed(error),
+            None => return RunEnd::interrupted(interrupter),
+        };
+        let run = Run {
+            config: &engine,
+            tools: &self.agent.config.tools,
+            hooks: &self.agent.hooks,
+            session: &self.who,
+            sink,
+            interrupter,
+        };
+        run.execute(&mut *self.transcript.lock().await, &input.text)
+            .await
+    }
+
+    /// Calls `onSessionStart` before the first run.
+    async fn enter(&self) -> Result<()> {
+        let mut begun = self.begun.lock().await;
+        if !*begun {
+            self.agent.hooks.session_start(&self.who).await?;
+            *begun = true;
+        }
+        Ok(())
+    }
+
+    /// Calls `onSessionEnd`, once for each start.
+    async fn leave(&self) {
+        if std::mem::take(&mut *self.begun.lock().await) {
+            self.agent.hooks.session_end(&self.who).await;
+        }
+    }
+
+    async fn engine(&self) -> Result<EngineConfig> {
+        let config = &self.agent.config;
+        Ok(EngineConfig {
+            model: self.agent.model.get(config).await?,
+            model_id: config.model.id.clone(),
+            system: config.system_prompt.clone(),
+            max_tokens: config.model.max_tokens,
+            temperature: config.model.temperature,
+            cache_marks: config.model.cache_marks,
+            context_window: config.model.context_window,
+            stream_text: config.stream_text,
+            limits: config.run_limits,
+            tool_concurrency: config.timeouts.tool_concurrency,
+            tool_result_limit: TOOL_RESULT_LIMIT,
+            clock: self.agent.clock.clone(),
+        })
+    }
+}
+
+/// Most characters of a tool's output.
+const TOOL_RESULT_LIMIT: usize = 100_000;
+
+impl RunHandle {
+    /// Throws the rest of the stream away and tells the run to stop.
+    pub fn close(&self) {
+        self.interrupter
+            .interrupt(Interrupt::Aborted(AbortCause::Close, None));
+        self.updates.close();
+    }
+
+    /// How the run ended; none while it goes on.
+    pub fn end(&self) -> Option<Arc<RunEnd>> {
+        self.end.borrow().clone()
+    }
+
+    /// Waits for the end of the run. Its stream must be read or closed meanwhile.
+    pub async fn ended(&self) -> Arc<RunEnd> {
+        let mut end = self.end.clone();
+        match end.wait_for(Option::is_some).await.map(|end| end.clone()) {
+            Ok(Some(end)) => end,
+            _ => Arc::new(panicked()),
+        }
+    }
+}
+
+impl Drop for RunHandle {
+    fn drop(&mut self) {
+        // Nobody reads the stream any more.
+        self.close();
+    }
+}
+
+/// Tells how a run ended; idle comes last, exactly once.
+async fn tell_end(sink: &UpdateSink, end: &RunEnd) {
+    if let Some(error) = &end.error {
+        let body = Body::Log {
+            level: LogLevel::Error,
+            message: error.message().to_owned(),
+            error: Some(ErrorInfo::from(error)),
+        };
+        sink.emit_now(body).await;
+    }
+    let body = Body::Idle {
+        stop_reason: end.stop_reason.clone(),
+        usage: end.usage,
+        abort: end.abort.clone(),
+    };
+    sink.emit_now(body).await;
+}
+
+fn panicked() -> RunEnd {
+    RunEnd::failed(KernelError::new(
+        ErrorKind::Internal,
+        "the kernel failed while it ran this turn; the session can be used again. Please report this",
+    ))
+}

@@ -1,0 +1,158 @@
+//! Agents.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use napi::Env;
+use napi::bindgen_prelude::{Function, Promise, PromiseRaw};
+use napi_derive::napi;
+
+use crate::agent::{Agent, PromptRequest, StartOptions};
+use crate::base::environment::Environment;
+
+use super::error::{promise, to_js};
+use super::host::JsHost;
+use super::session::{NativeSession, describe, json};
+use super::stopper::Stopper;
+
+/// An agent.
+#[napi]
+pub struct NativeAgent {
+    agent: Arc<Agent>,
+}
+
+/// Checks a configuration and makes an agent. `config` is JSON text with marks in place of
+/// functions; `dispatch` calls them by number.
+#[napi(catch_unwind)]
+pub fn create_agent(
+    env: &Env,
+    config: String,
+    environment: HashMap<String, String>,
+    dispatch: Function<'_, String, Promise<String>>,
+) -> napi::Result<NativeAgent> {
+    let host = Arc::new(JsHost::new(&dispatch)?);
+    let made = json(&config)
+        .and_then(|config| Agent::create(&config, &Environment::read(&environment), host));
+    let agent = Arc::new(made.map_err(|error| to_js(env, &error))?);
+    stop_with_environment(env, &agent)?;
+    Ok(NativeAgent { agent })
+}
+
+thread_local! {
+    /// The agents of this JavaScript environment; none until the first one is made.
+    static AGENTS: RefCell<Option<Vec<Weak<Agent>>>> = const { RefCell::new(None) };
+}
+
+/// Stops the runs of an agent when its JavaScript environment ends: their callbacks would never
+/// return.
+fn stop_with_environment(env: &Env, agent: &Arc<Agent>) -> napi::Result<()> {
+    let is_first = AGENTS.with_borrow_mut(|agents| {
+        let is_first = agents.is_none();
+        let agents = agents.get_or_insert_default();
+        agents.retain(|agent| agent.strong_count() > 0);
+        agents.push(Arc::downgrade(agent));
+        is_first
+    });
+    if is_first {
+        env.add_env_cleanup_hook((), |()| {
+            let agents = AGENTS.with_borrow_mut(Option::take).unwrap_or_default();
+            for agent in agents.iter().filter_map(Weak::upgrade) {
+                agent.interrupt();
+            }
+        })?;
+    }
+    Ok(())
+}
+
+#[napi]
+impl NativeAgent {
+    #[napi(getter)]
+    pub fn id(&self) -> String {
+        self.agent.id().to_owned()
+    }
+
+    #[napi(getter)]
+    pub fn name(&self) -> Option<String> {
+        self.agent.name().map(str::to_owned)
+    }
+
+    /// Keys of the configuration that have no meaning.
+    #[napi(getter)]
+    pub fn unknown_keys(&self) -> Vec<String> {
+        self.agent.unknown_keys().to_vec()
+    }
+
+    /// Whether requests go to an emulator that the environment names.
+    #[napi(getter)]
+    pub fn uses_emulator(&self) -> bool {
+        self.agent.uses_emulator()
+    }
+
+    #[napi(catch_unwind)]
+    pub fn start_session<'env>(
+        &self,
+        env: &'env Env,
+        options: String,
+    ) -> napi::Result<PromiseRaw<'env, NativeSession>> {
+        let agent = self.agent.clone();
+        let render = self.agent.render();
+        let work = async move { agent.start_session(StartOptions::parse(&json(&options)?)?) };
+        promise(env, work, move |session| {
+            NativeSession::new(session, render)
+        })
+    }
+
+    #[napi(catch_unwind)]
+    pub fn resume_session<'env>(
+        &self,
+        env: &'env Env,
+        reference: String,
+    ) -> napi::Result<PromiseRaw<'env, NativeSession>> {
+        let agent = self.agent.clone();
+        let render = self.agent.render();
+        let work = async move { agent.resume_session(&reference) };
+        promise(env, work, move |session| {
+            NativeSession::new(session, render)
+        })
+    }
+
+    /// One message to the end; resolves to JSON text.
+    #[napi(catch_unwind)]
+    pub fn prompt<'env>(
+        &self,
+        env: &'env Env,
+        input: String,
+        options: String,
+        stopper: &Stopper,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let (agent, interrupter) = (self.agent.clone(), stopper.interrupter());
+        let work = async move {
+            let (input, options) = (json(&input)?, json(&options)?);
+            agent
+                .prompt(PromptRequest {
+                    input,
+                    options,
+                    interrupter,
+                })
+                .await
+        };
+        promise(env, work, |result| describe(&result))
+    }
+
+    #[napi(catch_unwind)]
+    pub fn close<'env>(
+        &self,
+        env: &'env Env,
+        deadline_ms: Option<u32>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let agent = self.agent.clone();
+        let deadline = deadline_ms.map(|ms| Duration::from_millis(ms.into()));
+        let work = async move {
+            agent.close(deadline).await;
+            Ok(())
+        };
+        promise(env, work, |()| ())
+    }
+}

@@ -1,0 +1,73 @@
+//! The stream of a run, in batches.
+
+use std::sync::Arc;
+
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+
+use crate::agent::RunHandle;
+use crate::base::channel::Bounds;
+use crate::render::{self, RenderOptions};
+
+use super::error::{promise, to_js};
+
+/// What crosses at once at most.
+const BATCH: Bounds = Bounds {
+    elements: 256,
+    bytes: 256 << 10,
+};
+
+/// A started run. When JavaScript forgets it, the run is stopped.
+#[napi]
+pub struct NativeRun {
+    run: Arc<RunHandle>,
+    render: RenderOptions,
+}
+
+impl NativeRun {
+    pub fn new(run: RunHandle, render: RenderOptions) -> Self {
+        Self {
+            run: Arc::new(run),
+            render,
+        }
+    }
+}
+
+#[napi]
+impl NativeRun {
+    /// Everything that is ready, as the text of a JSON array; null at the end of the stream.
+    #[napi(catch_unwind)]
+    pub fn next_batch<'env>(
+        &self,
+        env: &'env Env,
+    ) -> napi::Result<PromiseRaw<'env, Option<String>>> {
+        let (run, options) = (self.run.clone(), self.render);
+        let work = async move {
+            let updates = run.updates.batch(BATCH).await;
+            Ok(updates.map(|updates| render::batch(&updates, options)))
+        };
+        promise(env, work, |text| text)
+    }
+
+    /// Throws the rest of the stream away and stops the run; resolves when it is over.
+    #[napi(catch_unwind)]
+    pub fn close<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+        self.run.close();
+        let run = self.run.clone();
+        let work = async move {
+            run.ended().await;
+            Ok(())
+        };
+        promise(env, work, |()| ())
+    }
+
+    /// Throws the error that the run ended with, if any.
+    #[napi(catch_unwind)]
+    pub fn rethrow(&self, env: &Env) -> napi::Result<()> {
+        match self.run.end().and_then(|end| end.error.clone()) {
+            Some(error) => Err(to_js(env, &error)),
+            None => Ok(()),
+        }
+    }
+}

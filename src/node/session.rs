@@ -1,0 +1,130 @@
+//! Sessions.
+
+use std::sync::Arc;
+
+use napi::Env;
+use napi::bindgen_prelude::PromiseRaw;
+use napi_derive::napi;
+use serde_json::json;
+
+use crate::agent::{PromptResult, Session};
+use crate::error::{KernelError, Result};
+use crate::protocol::Json;
+use crate::render::RenderOptions;
+use crate::render::acp::UsageTotals;
+
+use super::error::promise;
+use super::run::NativeRun;
+use super::stopper::Stopper;
+
+/// One conversation.
+#[napi]
+pub struct NativeSession {
+    session: Arc<Session>,
+    render: RenderOptions,
+}
+
+impl NativeSession {
+    pub fn new(session: Arc<Session>, render: RenderOptions) -> Self {
+        Self { session, render }
+    }
+}
+
+#[napi]
+impl NativeSession {
+    #[napi(getter)]
+    pub fn id(&self) -> String {
+        self.session.id().to_owned()
+    }
+
+    #[napi(getter)]
+    pub fn user_id(&self) -> String {
+        self.session.user_id().to_owned()
+    }
+
+    #[napi(getter)]
+    pub fn state(&self) -> String {
+        self.session.state()
+    }
+
+    /// Starts a run. `input` and `options` are JSON texts.
+    #[napi(catch_unwind)]
+    pub fn run<'env>(
+        &self,
+        env: &'env Env,
+        input: String,
+        options: String,
+        stopper: &Stopper,
+    ) -> napi::Result<PromiseRaw<'env, NativeRun>> {
+        let (session, interrupter, render) =
+            (self.session.clone(), stopper.interrupter(), self.render);
+        let work = async move { session.start(&json(&input)?, &json(&options)?, interrupter) };
+        promise(env, work, move |run| NativeRun::new(run, render))
+    }
+
+    /// Runs to the end; resolves to JSON text.
+    #[napi(catch_unwind)]
+    pub fn prompt<'env>(
+        &self,
+        env: &'env Env,
+        input: String,
+        stopper: &Stopper,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let (session, interrupter) = (self.session.clone(), stopper.interrupter());
+        let work = async move { session.prompt(&json(&input)?, interrupter).await };
+        promise(env, work, |result| describe(&result))
+    }
+
+    #[napi(catch_unwind)]
+    pub fn abort<'env>(
+        &self,
+        env: &'env Env,
+        reason: Option<String>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let session = self.session.clone();
+        let work = async move {
+            session.abort(reason).await;
+            Ok(())
+        };
+        promise(env, work, |()| ())
+    }
+
+    #[napi(catch_unwind)]
+    pub fn close<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+        let session = self.session.clone();
+        let work = async move {
+            session.close().await;
+            Ok(())
+        };
+        promise(env, work, |()| ())
+    }
+
+    #[napi(catch_unwind)]
+    pub fn settled<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+        let session = self.session.clone();
+        let work = async move {
+            session.settled().await;
+            Ok(())
+        };
+        promise(env, work, |()| ())
+    }
+}
+
+/// Reads JSON that `js/` wrote.
+pub fn json(text: &str) -> Result<Json> {
+    serde_json::from_str(text)
+        .map_err(|error| KernelError::invalid(format!("the value cannot be read: {error}")))
+}
+
+/// A finished run as JSON text.
+pub fn describe(result: &PromptResult) -> String {
+    json!({
+        "text": result.text,
+        "conversationId": result.conversation_id,
+        "stopReason": result.stop_reason,
+        "usage": UsageTotals::from(&result.usage),
+        "numTurns": result.num_turns,
+        "pending": [],
+    })
+    .to_string()
+}
