@@ -1,9 +1,9 @@
 /**
- * Runs the examples, each against an emulator of its own.
+ * Runs the examples. Without `examples/config.local.json` each starts an emulator of its own.
  *
  *   node scripts/examples.js [prefix ...]   e.g. `01`; without one: all
  *
- * An example that needs more than the emulator gives says so in a comment line
+ * An example that needs more than that says so in a comment line
  * `Needs: VARIABLE [VARIABLE ...]`; it is skipped while one of these is not set.
  *
  * @module
@@ -33,12 +33,8 @@ function missing(name) {
 }
 
 function runExample(name) {
-  const example = [process.execPath, '--import', 'tsx', join('examples', name)];
-  const cli = join(root, 'emulator', 'cli.js');
-  return run(process.execPath, [cli, 'exec', '--', ...example], {
-    shell: false,
-    timeout: TIMEOUT_MS,
-  });
+  const args = ['--import', 'tsx', join('examples', name)];
+  return run(process.execPath, args, { shell: false, timeout: TIMEOUT_MS });
 }
 
 await script(async () => {

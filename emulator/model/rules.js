@@ -80,7 +80,7 @@ function parsePattern(wanted, path) {
   try {
     return new RegExp(wanted.regex, wanted.flags);
   } catch (error) {
-    throw new TypeError(`${path}: ${error.message}`);
+    throw new TypeError(`${path}: ${error.message}`, { cause: error });
   }
 }
 

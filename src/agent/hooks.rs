@@ -24,7 +24,8 @@ use super::host_tool::context;
 /// Time that a hook may take.
 const HOOK_TIME: Duration = Duration::from_secs(30);
 
-/// The hooks that were given.
+/// The hooks that were given, under the names that users know.
+#[expect(clippy::struct_field_names, reason = "the names of the interface")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HookTable {
     pub on_session_start: Option<FunctionId>,

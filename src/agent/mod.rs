@@ -3,8 +3,8 @@
 //! Knows every floor below and nothing of JavaScript: what the host program gave as a function is
 //! called through [`Host`].
 
-mod agent;
 pub mod config;
+mod core;
 mod endpoint;
 mod hooks;
 mod host;
@@ -12,7 +12,7 @@ mod host_tool;
 mod input;
 mod session;
 
-pub use agent::{Agent, PromptRequest, StartOptions};
+pub use core::{Agent, PromptRequest, StartOptions};
 pub use host::{FunctionId, Host, HostFailure};
 pub use input::SendOptions;
 pub use session::{PromptResult, RunHandle, Session};

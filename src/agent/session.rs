@@ -21,7 +21,7 @@ use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Body, ErrorInfo, Json, LogLevel, StopReason, Usage};
 use crate::tool::SessionRef;
 
-use super::agent::AgentCore;
+use super::core::AgentCore;
 use super::input::{Input, SendOptions};
 
 /// Version mark of the JSON that names a session.
@@ -239,8 +239,7 @@ impl Session {
             sink,
             interrupter,
         };
-        run.execute(&mut *self.transcript.lock().await, &input.text)
-            .await
+        Box::pin(run.execute(&mut *self.transcript.lock().await, &input.text)).await
     }
 
     /// Calls `onSessionStart` before the first run.

@@ -52,6 +52,15 @@ pub struct Sender<T>(Arc<Shared<T>>);
 #[derive(Debug)]
 pub struct Receiver<T>(Arc<Shared<T>>);
 
+/// What a look into the channel gave.
+enum Taken<T> {
+    Batch(Vec<T>),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing any more.
+    End,
+}
+
 /// A new channel.
 pub fn bounded<T: Weigh>(bounds: Bounds) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
@@ -112,17 +121,23 @@ impl<T: Weigh> Receiver<T> {
     pub async fn batch(&self, bounds: Bounds) -> Option<Vec<T>> {
         loop {
             let more = self.0.readable.notified();
-            if let Some(batch) = self.take(bounds) {
-                return batch;
+            match self.take(bounds) {
+                Taken::Batch(batch) => return Some(batch),
+                Taken::End => return None,
+                Taken::Nothing => {}
             }
             more.await;
         }
     }
 
-    fn take(&self, bounds: Bounds) -> Option<Option<Vec<T>>> {
+    fn take(&self, bounds: Bounds) -> Taken<T> {
         let mut state = self.0.lock();
         if state.queue.is_empty() {
-            return state.writer_gone.then_some(None);
+            return if state.writer_gone {
+                Taken::End
+            } else {
+                Taken::Nothing
+            };
         }
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < bounds.elements {
@@ -138,7 +153,7 @@ impl<T: Weigh> Receiver<T> {
         state.bytes -= bytes;
         drop(state);
         self.0.writable.notify_one();
-        Some(Some(batch))
+        Taken::Batch(batch)
     }
 
     /// Throws away what was not read and makes later writes vanish.

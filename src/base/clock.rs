@@ -110,7 +110,7 @@ mod tests {
                 .await
                 .is_some()
         );
-        clock.sleep(Duration::from_secs(60)).await;
+        clock.sleep(Duration::from_mins(1)).await;
         assert!(
             allowance
                 .limit(Duration::from_secs(5), four())

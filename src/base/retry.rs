@@ -23,7 +23,7 @@ impl Default for Backoff {
             first: Duration::from_millis(500),
             most: Duration::from_secs(32),
             jitter: 0.25,
-            asked_most: Duration::from_secs(60),
+            asked_most: Duration::from_mins(1),
         }
     }
 }

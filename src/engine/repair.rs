@@ -22,16 +22,16 @@ const MAX_IMAGE_BYTES: usize = 5 << 20;
 type Pass = fn(&mut Vec<RequestMessage>) -> Option<&'static str>;
 
 const PASSES: &[Pass] = &[
-    drop_unsigned_thinking,
-    drop_blank_text,
+    |messages| drop_unsigned_thinking(messages),
+    |messages| drop_blank_text(messages),
     merge_neighbours,
     pair_results,
-    drop_bare_thinking,
+    |messages| drop_bare_thinking(messages),
     drop_empty_messages,
     merge_neighbours,
     start_with_a_prompt,
-    drop_large_images,
-    drop_old_images,
+    |messages| drop_large_images(messages),
+    |messages| drop_old_images(messages),
 ];
 
 /// Runs all passes; gives what they changed.
@@ -40,14 +40,14 @@ pub fn repair(messages: &mut Vec<RequestMessage>) -> Vec<&'static str> {
 }
 
 /// Thinking is accepted only as the gateway signed it.
-fn drop_unsigned_thinking(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+fn drop_unsigned_thinking(messages: &mut [RequestMessage]) -> Option<&'static str> {
     let unsigned = |block: &ContentBlock| matches!(block, ContentBlock::Thinking { signature, .. } if signature.is_empty());
     retain_blocks(messages, |block| !unsigned(block))
         .then_some("thinking without signature left out")
 }
 
 /// The API returns empty text blocks but refuses them.
-fn drop_blank_text(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+fn drop_blank_text(messages: &mut [RequestMessage]) -> Option<&'static str> {
     let mut changed = retain_blocks(messages, |block| !block.is_blank_text());
     for block in messages.iter_mut().flat_map(|message| &mut message.content) {
         if let Some(filled) = filled_result(block) {
@@ -169,7 +169,7 @@ fn answer_calls(content: &mut Vec<Arc<ContentBlock>>, calls: &[Arc<str>]) -> boo
 }
 
 /// An answer of nothing but thinking says nothing, and the API refuses it as a last message.
-fn drop_bare_thinking(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+fn drop_bare_thinking(messages: &mut [RequestMessage]) -> Option<&'static str> {
     let is_thinking = |block: &Arc<ContentBlock>| {
         matches!(
             **block,
@@ -202,7 +202,7 @@ fn start_with_a_prompt(messages: &mut Vec<RequestMessage>) -> Option<&'static st
     (skipped > 0).then_some("messages before the first prompt left out")
 }
 
-fn drop_large_images(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+fn drop_large_images(messages: &mut [RequestMessage]) -> Option<&'static str> {
     let large = |source: &ImageSource| matches!(source, ImageSource::Base64 { data, .. } if data.len() > MAX_IMAGE_BYTES);
     replace_images(
         messages,
@@ -212,7 +212,7 @@ fn drop_large_images(messages: &mut Vec<RequestMessage>) -> Option<&'static str>
     .then_some("large images left out")
 }
 
-fn drop_old_images(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+fn drop_old_images(messages: &mut [RequestMessage]) -> Option<&'static str> {
     let mut surplus: usize = 0;
     replace_images(messages, "", |_| {
         surplus += 1;
@@ -425,7 +425,7 @@ mod tests {
     fn too_many_and_too_large_images_become_notes() {
         let image = |data: String| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
         let mut blocks = vec![image("x".repeat(MAX_IMAGE_BYTES + 1))];
-        blocks.extend((0..MAX_IMAGES + 1).map(|at| image(at.to_string())));
+        blocks.extend((0..=MAX_IMAGES).map(|at| image(at.to_string())));
         let repaired = repaired(&json!([
             user(json!(blocks)),
             assistant(json!([text("ok")])),

@@ -125,7 +125,7 @@ impl Run<'_> {
     pub async fn execute(self, transcript: &mut Transcript, prompt: &str) -> RunEnd {
         let mut progress = Progress::default();
         let result = self
-            .within_time(self.turn(transcript, prompt, &mut progress))
+            .within_time(Box::pin(self.turn(transcript, prompt, &mut progress)))
             .await;
         for id in std::mem::take(&mut progress.announced) {
             self.sink.emit_now(tell::failed_call(id, VOID)).await;

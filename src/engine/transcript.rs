@@ -90,7 +90,7 @@ impl Transcript {
     /// Appends what the kernel says in the user's name; histories hide it.
     pub fn append_note(&mut self, text: &str) {
         self.append_user(MessageContent::Text(text.to_owned()), |entry| {
-            entry.is_meta = true
+            entry.is_meta = true;
         });
     }
 

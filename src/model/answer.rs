@@ -193,12 +193,11 @@ impl<'a> AnswerBuilder<'a> {
             }
             return;
         }
-        match serde_json::from_str(&open.input) {
-            Ok(value @ Json::Object(_)) => *input = value,
-            _ => {
-                self.answer.unreadable.push(id.clone());
-                *input = unreadable_input(&open.input);
-            }
+        if let Ok(value @ Json::Object(_)) = serde_json::from_str(&open.input) {
+            *input = value;
+        } else {
+            self.answer.unreadable.push(id.clone());
+            *input = unreadable_input(&open.input);
         }
     }
 }
@@ -270,11 +269,11 @@ mod tests {
     }
 
     fn inputs(answer: &Answer) -> Vec<&Json> {
-        let input = |block| match block {
-            &ContentBlock::ToolUse { ref input, .. } => Some(input),
+        let inputs = answer.blocks.iter().filter_map(|block| match block {
+            ContentBlock::ToolUse { input, .. } => Some(input),
             _ => None,
-        };
-        answer.blocks.iter().filter_map(input).collect()
+        });
+        inputs.collect()
     }
 
     #[test]

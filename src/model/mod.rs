@@ -104,10 +104,10 @@ impl ModelEvent {
                 ContentBlock::ToolUse { .. } => true,
                 _ => false,
             },
-            Self::BlockDelta { delta, .. } => match delta {
-                BlockDelta::Text(text) | BlockDelta::Thinking(text) => !text.is_empty(),
-                _ => false,
-            },
+            Self::BlockDelta {
+                delta: BlockDelta::Text(text) | BlockDelta::Thinking(text),
+                ..
+            } => !text.is_empty(),
             _ => false,
         }
     }

@@ -47,11 +47,11 @@ pub fn to_js(env: &Env, error: &KernelError) -> Error {
 }
 
 /// A promise for work in the core.
-pub fn promise<'env, T, V>(
-    env: &'env Env,
+pub fn promise<T, V>(
+    env: &Env,
     work: impl Future<Output = Result<T>> + Send + 'static,
     finish: impl FnOnce(T) -> V + Send + 'static,
-) -> napi::Result<PromiseRaw<'env, V>>
+) -> napi::Result<PromiseRaw<'_, V>>
 where
     T: Send + 'static,
     V: ToNapiValue + 'static,

@@ -3,6 +3,9 @@
 //! Values cross as JSON text, made and read by the files in `js/`; callbacks cross through one
 //! dispatch function per agent. This is the only room that knows napi.
 
+// Node-API hands arguments over by value, and `Env` by reference for the lifetime it carries.
+#![allow(clippy::needless_pass_by_value, clippy::trivially_copy_pass_by_ref)]
+
 mod agent;
 mod error;
 mod host;

@@ -13,7 +13,7 @@ use super::Fields;
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
 const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
 const DEFAULT_MAX_RETRIES: u64 = 10;
-/// Path of the gateway in every CloudBase environment.
+/// Path of the gateway in every `CloudBase` environment.
 const GATEWAY_PATH: &str = "v1/ai/cloudbase";
 
 /// A checked model.

@@ -288,18 +288,16 @@ impl<'a> EventSource<'a> {
             if self.ended {
                 return Ok(None);
             }
-            match self.chunk().await? {
-                Some(chunk) => self.sse.push(&chunk).map_err(|_| {
-                    KernelError::new(
-                        ErrorKind::ModelProtocol,
-                        "an event of the gateway does not end",
-                    )
-                })?,
-                None => {
-                    self.ended = true;
-                    return Ok(self.sse.finish());
-                }
-            }
+            let Some(chunk) = self.chunk().await? else {
+                self.ended = true;
+                return Ok(self.sse.finish());
+            };
+            self.sse.push(&chunk).map_err(|_| {
+                KernelError::new(
+                    ErrorKind::ModelProtocol,
+                    "an event of the gateway does not end",
+                )
+            })?;
         }
     }
 

@@ -46,6 +46,7 @@ enum Event {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::enum_variant_names, reason = "the names of the protocol")]
 enum Delta {
     TextDelta {
         text: String,

@@ -8,7 +8,7 @@ mod element;
 pub use element::*;
 
 use crate::base::json;
-use crate::protocol::{Body, ErrorInfo, Json, LogLevel, Phase, StopReason, ToolStatus, Update};
+use crate::protocol::{Body, ErrorInfo, LogLevel, Phase, StopReason, ToolStatus, Update};
 
 use super::RenderOptions;
 
@@ -114,20 +114,17 @@ fn tool_call_update(update: &Update) -> Option<ToolCallUpdate<'_>> {
             raw_output: Some(output),
             ..plain(id, ToolCallStatus::Completed)
         },
-        Body::ToolEnd { id, output, .. } => failed(plain(id, ToolCallStatus::Failed), output),
+        Body::ToolEnd { id, output, .. } => ToolCallUpdate {
+            result: Some(output),
+            raw_output: Some(output),
+            content: Some([ToolContent::text(json::to_text(output))]),
+            error: Some(ToolFailure {
+                message: json::to_text(output),
+            }),
+            ..plain(id, ToolCallStatus::Failed)
+        },
         _ => return None,
     })
-}
-
-fn failed<'a>(update: ToolCallUpdate<'a>, output: &'a Json) -> ToolCallUpdate<'a> {
-    let message = json::to_text(output);
-    ToolCallUpdate {
-        result: Some(output),
-        raw_output: Some(output),
-        content: Some([ToolContent::text(message.clone())]),
-        error: Some(ToolFailure { message }),
-        ..update
-    }
 }
 
 fn log<'a>(
@@ -156,7 +153,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::{AbortCause, RestartReason, ToolKind, Usage};
+    use crate::protocol::{AbortCause, Json, RestartReason, ToolKind, Usage};
     use crate::render::batch;
 
     const ALL: RenderOptions = RenderOptions { extras: true };

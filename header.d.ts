@@ -1,0 +1,374 @@
+/** Version of the package. */
+export declare const VERSION: string;
+
+/**
+ * Creates an agent. Checks the whole configuration and does no I/O.
+ *
+ * @throws {InvalidConfigError} a setting has a wrong type, form or value; the message names it
+ * @throws {ConfigError} two settings contradict each other
+ * @throws {NotImplementedError} a documented setting that does not exist yet
+ */
+export declare function createAgent<F extends StreamFormat = 'acp'>(
+  config: AgentConfig<F>,
+): Agent<StreamElement<F>>;
+
+/** Formats of the stream. */
+export type StreamFormat = 'acp';
+
+/** What a stream in a format consists of. */
+export type StreamElement<F extends StreamFormat> = F extends 'acp' ? AcpSessionUpdate : never;
+
+/** Settings of an agent. */
+export interface AgentConfig<F extends StreamFormat = 'acp'> {
+  /** CloudBase environment id; names the gateway unless `model.apiBaseUrl` is given. */
+  envId: string;
+  /** Model id, or the model with its settings. */
+  model: string | ModelSpec;
+  /** Alias of `model.apiKey`. */
+  apiKey?: string;
+  /** Shown as `agent.name`. */
+  name?: string;
+  /** For your own use. */
+  description?: string;
+  /** For your own use. */
+  metadata?: Record<string, unknown>;
+  /** Instructions for the model. Default: none. */
+  systemPrompt?: string;
+  /** Whether text is streamed as it grows; otherwise each block comes whole. Default: true. */
+  stream?: boolean;
+  /** Format of the stream. Default: `'acp'`. */
+  streamFormat?: F;
+  /** Whether the stream shows reasoning and token counts. Default: true. */
+  streamExtras?: boolean;
+  /** Tools that run in this process. */
+  tools?: ToolDefinition<any, any>[];
+  /** Functions around a turn. */
+  hooks?: AgentHooks;
+  /** Limits of a run and of waiting. */
+  limits?: Limits;
+  /** Alias of `limits.maxTurns`. */
+  maxTurns?: number;
+  /** Addresses of services, for those that are not where CloudBase has them. */
+  endpoints?: { gateway?: string };
+  /** Proxy for all requests but those to this machine; `false`: none. Default: the proxy variables. */
+  proxy?: string | false;
+  /** Only `'bypassPermissions'`, the default: tools run without a question. */
+  permissionMode?: 'bypassPermissions';
+  /** Only `{enabled: false}`: conversations live as long as their session object. */
+  session?: { enabled: false };
+  /** Only `{enabled: false}`. */
+  sandbox?: { enabled: false };
+}
+
+/** A model and how to talk to it. */
+export interface ModelSpec {
+  /** Model id as the gateway knows it. */
+  id: string;
+  /** Key of the gateway. Default: `TCB_API_KEY`, else `CLOUDBASE_APIKEY`, read once. */
+  apiKey?: string;
+  /**
+   * Base address of a gateway with the Messages API; `/v1/messages` is appended. Default:
+   * `endpoints.gateway`, else the gateway of the environment `envId`.
+   */
+  apiBaseUrl?: string;
+  /** Wire protocol. Default: `'anthropic'`. */
+  protocol?: 'anthropic';
+  /** Most tokens of one answer; lowered by itself when the gateway names a limit. Default: 32,000. */
+  maxTokens?: number;
+  /** Tokens that fit the model's context. Default: 200,000. */
+  contextWindow?: number;
+  /** From 0 to 2. Default: the gateway's. */
+  temperature?: number;
+  /** How often a failed request is repeated before text was shown. Default: 10. */
+  maxRetries?: number;
+  /**
+   * Whether a request that breaks after text was shown is repeated, at most twice. `'auto'`
+   * announces it by `agent_phase` with `restart: true`; `'never'` ends the run. Default: `'auto'`.
+   */
+  restart?: 'auto' | 'never';
+  /** Whether prompt cache marks are set. Default: true. */
+  cacheMarks?: boolean;
+}
+
+/** Limits of a run and of waiting. Zero means none, except where a range is given. */
+export interface Limits {
+  /** Model requests in one run. Default: 250. */
+  maxTurns?: number;
+  /** Tokens of all requests of a run: input, cache and output. Default: none. */
+  maxTokensPerTurn?: number;
+  /** Milliseconds of a run. Default: none. */
+  maxMs?: number;
+  /** Cost of a run in the currency of `prices`, which it needs. Default: none. */
+  maxCost?: number;
+  /** Prices of a million tokens. `cacheRead` and `cacheWrite` default to `input`. */
+  prices?: { input: number; output: number; cacheRead?: number; cacheWrite?: number };
+  /** Milliseconds until the gateway answers. Default: 120,000. */
+  firstByteMs?: number;
+  /** Milliseconds between two events of the gateway; pings do not count. Default: 120,000. */
+  idleMs?: number;
+  /** Milliseconds of waiting in one request. Default: 600,000. */
+  requestMs?: number;
+  /** Milliseconds of a tool call, for tools without `timeoutMs`. Default: none. */
+  toolTimeoutMs?: number;
+  /** Read-only tools that run at once, from 1 to 1,000. Default: 10. */
+  toolConcurrency?: number;
+}
+
+/** A tool that runs in this process. */
+export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unknown> {
+  /** 1 to 64 letters, digits, `_` and `-`; not beginning with `mcp__`. */
+  name: string;
+  /** Tells the model what the tool does and when to use it. */
+  description: string;
+  /** Schema of the input: zod 4, or JSON Schema of type `object`. */
+  parameters: ZodSchema<TInput> | Record<string, unknown>;
+  /**
+   * Runs a call. The input was checked. Strings are shown to the model as they are, other values as
+   * JSON; a thrown error is told to the model.
+   */
+  execute(input: TInput, ctx: ToolContext): TOutput | Promise<TOutput>;
+  /** Whether calls change nothing: those run in parallel. Default: false. */
+  readOnly?: boolean;
+  /** Whether running a call again is harmless. Default: false. */
+  idempotent?: boolean;
+  /** Milliseconds that a call may take; 0: no limit. Default: `limits.toolTimeoutMs`. */
+  timeoutMs?: number;
+}
+
+/** A schema of zod 4. */
+export interface ZodSchema<T> {
+  readonly _zod: { readonly output: T };
+  readonly '~standard': object;
+}
+
+/** What a tool call may know and watch. */
+export interface ToolContext {
+  toolUseId: string;
+  conversationId: string;
+  userId: string;
+  envId: string;
+  /** The same for every attempt at this call. */
+  idempotencyKey: string;
+  /** Aborts when the run stops or the call's time is over. */
+  signal: AbortSignal;
+}
+
+/**
+ * Functions around a turn; each may be async and may take 30 seconds. One that throws fails the run
+ * with a `HookError`, except `onAgentMessage` and `onSessionEnd`, whose failure changes nothing.
+ */
+export interface AgentHooks {
+  /** Before the first run of a session. */
+  onSessionStart?(context: SessionContext): unknown;
+  /** After `abort()` or `close()` of a session that had a run. */
+  onSessionEnd?(context: SessionContext): unknown;
+  /** Before a message is stored; `modifiedPrompt` replaces it. */
+  onUserMessage?(context: UserMessageContext): MaybePromise<{ modifiedPrompt?: string } | void>;
+  /** Before a tool runs. */
+  onToolStart?(context: ToolStartContext): unknown;
+  /** After a tool ran; `updatedOutput` replaces what the model and the stream see. */
+  onToolEnd?(context: ToolEndContext): MaybePromise<{ updatedOutput?: unknown } | void>;
+  /** After an answer with text. */
+  onAgentMessage?(context: AgentMessageContext): unknown;
+}
+
+/** A value, or a promise of one. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Whose session it is. */
+export interface SessionContext {
+  conversationId: string;
+  userId: string;
+  envId: string;
+}
+
+/** What the user said. */
+export interface UserMessageContext {
+  conversationId: string;
+  userId: string;
+  prompt: string;
+}
+
+/** A call that is about to run. */
+export interface ToolStartContext extends ToolContext {
+  toolName: string;
+  input: unknown;
+}
+
+/** A call that ran. */
+export interface ToolEndContext extends ToolStartContext {
+  output: unknown;
+  isError: boolean;
+}
+
+/** What the model said. */
+export interface AgentMessageContext {
+  conversationId: string;
+  userId: string;
+  text: string;
+}
+
+/** Why a run ended; a reason of the gateway that the kernel does not know is passed on as it is. */
+export type StopReason =
+  | 'end_turn'
+  | 'max_turns'
+  | 'max_tokens'
+  | 'budget'
+  | 'refusal'
+  | 'aborted'
+  | 'error'
+  | (string & {});
+
+/** One configuration, many sessions. */
+export interface Agent<E = AcpSessionUpdate> {
+  /** Random id of this object. */
+  readonly id: string;
+  readonly name: string | undefined;
+  /**
+   * Starts a conversation, or goes on with one that a live session of this agent holds.
+   *
+   * @throws {InvalidConfigError} a wrong user or conversation id
+   * @throws {SessionError} `E_SESSION_OWNER`: the conversation belongs to another user;
+   *   `E_SESSION_CLOSED`: the agent is closed
+   */
+  startSession(options: SessionStartOptions): Promise<Session<E>>;
+  /**
+   * Goes on with a conversation that a live session of this agent holds.
+   *
+   * @param reference conversation id, or the text of `getState()`
+   * @throws {ResourceError} there is none
+   */
+  resumeSession(reference: string): Promise<Session<E>>;
+  /**
+   * One message to the end, in a session of its own unless `conversationId` is given. Rejects with
+   * the error of the run; an abort resolves with `stopReason: 'aborted'`.
+   */
+  prompt(input: SessionInput, options?: AgentPromptOptions): Promise<PromptResult>;
+  /** Stops every run, ends every session and refuses new ones. */
+  close(options?: {
+    /** Milliseconds to wait; clean-up then goes on by itself. Default: no limit. */
+    deadlineMs?: number;
+  }): Promise<void>;
+}
+
+/** Options of `startSession`. */
+export interface SessionStartOptions {
+  /** 1 to 512 bytes without control characters. */
+  userId: string;
+  /** 1 to 512 bytes without control characters. Default: a random UUID. */
+  conversationId?: string;
+}
+
+/** Options of `agent.prompt`. */
+export interface AgentPromptOptions {
+  /** Default: `'default'`. */
+  userId?: string;
+  /** Default: a new conversation, closed afterwards. */
+  conversationId?: string;
+  signal?: AbortSignal;
+}
+
+/** A message: text, or an object with text. */
+export type SessionInput = string | { type: 'message'; content: string };
+
+/** Options of `send`. */
+export interface SendOptions {
+  /** Stops the run. */
+  signal?: AbortSignal;
+  /** Whether the iterator rejects with the error of the run after `idle`. Default: false. */
+  throwOnError?: boolean;
+}
+
+/** One conversation of one user; one run at a time. */
+export interface Session<E = AcpSessionUpdate> {
+  /** Conversation id. */
+  readonly id: string;
+  readonly userId: string;
+  /**
+   * Sends a message and streams what the agent does. Nothing starts before the first `next()`.
+   * Leaving the loop stops the run. The last element is `agent_phase` `idle`, exactly once.
+   *
+   * The first `next()` rejects for wrong input (`InvalidConfigError`), for a session with a run in
+   * progress (`E_SESSION_BUSY`) and for a closed one (`E_SESSION_CLOSED`). Everything that goes
+   * wrong later is a `log` element of level `error`, then `idle` with `stopReason: 'error'`.
+   */
+  send(input: SessionInput, options?: SendOptions): AsyncGenerator<E, void, void>;
+  /** Sends a message and waits for the end. Rejects with the error of the run. */
+  prompt(input: SessionInput, options?: { signal?: AbortSignal }): Promise<PromptResult>;
+  /** Stops the run in progress, if any, and waits until it is over. The session stays usable. */
+  abort(reason?: unknown): Promise<void>;
+  /** Stops the run in progress, if any, and refuses further messages. */
+  close(): Promise<void>;
+  /** Waits until no run is in progress and all clean-up is done. */
+  settled(): Promise<void>;
+  /** Text that names this session, for `resumeSession`. */
+  getState(): Promise<string>;
+}
+
+/** What `prompt` resolves to. */
+export interface PromptResult {
+  /** Text of the last answer. */
+  text: string;
+  conversationId: string;
+  stopReason: StopReason;
+  /** Sum over the requests of the run. */
+  usage: UsageTotals;
+  /** Model requests of the run. */
+  numTurns: number;
+  /** Calls that wait for a person. */
+  pending: never[];
+}
+
+/** Base of every error that the kernel raises itself. */
+export declare class KernelError extends Error {
+  constructor(code: string, message: string, cause?: unknown);
+  /** Stable code, see docs/errors.md. */
+  readonly code: string;
+  /** Whether the same call may succeed later without a change. */
+  readonly retryable: boolean;
+  /** HTTP status of the gateway. */
+  readonly status?: number;
+  /** The gateway's id of the request. */
+  readonly requestId?: string;
+  /** More about the error, such as `attempts`. */
+  readonly details?: Record<string, unknown>;
+}
+
+/** A configuration value or an argument has a wrong type, form or value. */
+export declare class InvalidConfigError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** Two configuration values contradict each other. */
+export declare class ConfigError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** A documented option or method that does not exist yet. */
+export declare class NotImplementedError extends KernelError {
+  constructor(feature: string);
+}
+
+/** Something that the call needs does not exist. */
+export declare class ResourceError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** An attachment or a stored object cannot be read or written. */
+export declare class StorageError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** A sandbox cannot be used. */
+export declare class SandboxError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** The session cannot take the call: it is busy, closed, or another user's. */
+export declare class SessionError extends KernelError {}
+
+/** The model gateway failed; `status`, `requestId` and `retryable` say how. */
+export declare class ModelError extends KernelError {}
+
+/** A hook failed, or did not settle in time. */
+export declare class HookError extends KernelError {}
