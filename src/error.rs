@@ -180,6 +180,13 @@ impl KernelError {
         self
     }
 
+    /// Adds what to do to the message.
+    #[must_use]
+    pub fn advise(mut self, remedy: impl fmt::Display) -> Self {
+        self.0.message = format!("{} ({remedy})", self.0.message);
+        self
+    }
+
     /// Puts `prefix: ` before the message.
     #[must_use]
     pub fn within(mut self, prefix: impl fmt::Display) -> Self {

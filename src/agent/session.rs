@@ -18,7 +18,7 @@ use crate::engine::{
     EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, update_channel,
 };
 use crate::error::{ErrorKind, KernelError, Result};
-use crate::protocol::{AbortCause, Body, ErrorInfo, Json, LogLevel, StopReason, Usage};
+use crate::protocol::{AbortCause, Body, ErrorInfo, Json, LogLevel, Phase, StopReason, Usage};
 use crate::tool::SessionRef;
 
 use super::core::AgentCore;
@@ -222,6 +222,7 @@ impl Session {
         input: Result<Input>,
     ) -> RunEnd {
         let prepared = async {
+            sink.phase(Phase::Preparing, None).await;
             let input = input?;
             self.enter().await?;
             Ok((input, self.engine().await?))

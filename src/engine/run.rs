@@ -156,8 +156,6 @@ impl Run<'_> {
         prompt: &str,
         progress: &mut Progress,
     ) -> Result<StopReason, Stop> {
-        self.unless_interrupted(self.sink.phase(Phase::Preparing, None))
-            .await?;
         let hook = self.hooks.user_message(self.session, prompt);
         let changed = self.unless_interrupted(hook).await??;
         answer_lost_calls(transcript);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::base::channel::{self, Bounds, Receiver, Sender, Weigh};
 use crate::base::clock::SharedClock;
@@ -55,6 +56,10 @@ pub fn update_channel(turn_id: Arc<str>, clock: SharedClock) -> (UpdateSink, Upd
 impl UpdateSink {
     pub fn turn_id(&self) -> &Arc<str> {
         &self.turn_id
+    }
+
+    pub fn instant(&self) -> Instant {
+        self.clock.instant()
     }
 
     /// Tells what happened, waiting while the channel is full.

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use tokio::time::{Duration, Instant};
+
+use crate::base::json::parse_prefix;
 use crate::error::Result;
 use crate::model::{AnswerBuilder, BlockDelta, ModelEvent};
 use crate::protocol::{Body, ContentBlock, Json, ToolKind, ToolStatus};
@@ -9,12 +12,17 @@ use crate::tool::ToolSet;
 
 use super::UpdateSink;
 
+/// Shortest time between two updates of one answer's inputs: parsing what came so far costs more the
+/// longer it gets.
+const INPUT_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Turns the events of one answer into updates.
 pub struct Teller<'a> {
     sink: &'a UpdateSink,
     tools: &'a ToolSet,
     /// Whether text is told as it grows; otherwise each block at its end.
     as_it_grows: bool,
+    input_told: Instant,
 }
 
 impl<'a> Teller<'a> {
@@ -23,6 +31,7 @@ impl<'a> Teller<'a> {
             sink,
             tools,
             as_it_grows,
+            input_told: sink.instant(),
         }
     }
 
@@ -41,8 +50,14 @@ impl<'a> Teller<'a> {
                 }
             }
             ModelEvent::BlockDelta { index, delta } => {
-                let body = self.grown(&delta, answer.id());
+                let is_input = matches!(delta, BlockDelta::Input(_));
+                let text = self.grown(&delta, answer.id());
                 answer.apply(ModelEvent::BlockDelta { index, delta })?;
+                let body = if is_input {
+                    self.input_so_far(index, answer)
+                } else {
+                    text
+                };
                 self.emit(body).await;
             }
             ModelEvent::BlockStopped { index } => self.stop(index, answer).await?,
@@ -110,6 +125,20 @@ impl<'a> Teller<'a> {
             BlockDelta::Thinking(text) => thinking_body(message_id, text),
             _ => None,
         }
+    }
+
+    /// The input of a call as far as it is whole, unless one was told just now.
+    fn input_so_far(&mut self, index: u64, answer: &AnswerBuilder<'_>) -> Option<Body> {
+        let now = self.sink.instant();
+        if !self.as_it_grows || now - self.input_told < INPUT_INTERVAL {
+            return None;
+        }
+        let input = parse_prefix(answer.raw_input(index)?).filter(has_fields)?;
+        self.input_told = now;
+        Some(Body::ToolInput {
+            id: answer.block(index)?.call_id()?.into(),
+            input,
+        })
     }
 
     fn complete(&self, block: &ContentBlock, message_id: &str) -> Option<Body> {

@@ -105,6 +105,12 @@ impl<'a> AnswerBuilder<'a> {
             .map(|open| open.at)
     }
 
+    /// The JSON text of a call's input as far as it came.
+    pub fn raw_input(&self, index: u64) -> Option<&str> {
+        let open = self.open.iter().rev().find(|open| open.index == index)?;
+        Some(&open.input)
+    }
+
     /// The indexes of blocks that did not end.
     pub fn open_indexes(&self) -> Vec<u64> {
         self.open.iter().map(|open| open.index).collect()

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 pub use answer::{Answer, AnswerBuilder};
 pub use retry::{Retry, RetryPolicy};
+pub use sse::{EventTooLarge, SseDecoder};
 
 use crate::error::Result;
 use crate::protocol::{ContentBlock, Json, RestartReason, Role, Usage};

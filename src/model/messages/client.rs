@@ -172,9 +172,9 @@ impl MessagesModel {
         };
         let error = failure::from_response(status, &headers, &self.config.api_key.redact(&body));
         match status {
-            401 | 403 => error.within("check model.apiKey, or TCB_API_KEY in the environment"),
-            404 => error.within(format!("check model.id ({model}) and model.apiBaseUrl")),
-            300..=399 => error.within("check model.apiBaseUrl: redirects are not followed"),
+            401 | 403 => error.advise("check model.apiKey, or TCB_API_KEY in the environment"),
+            404 => error.advise(format!("check model.id ({model}) and model.apiBaseUrl")),
+            300..=399 => error.advise("check model.apiBaseUrl: redirects are not followed"),
             _ => error,
         }
     }

@@ -9,4 +9,5 @@ mod failure;
 mod request;
 
 pub use client::{Limits, MessagesConfig, MessagesModel};
+pub use event::{Decoded, EventDecoder};
 pub use request::body;
