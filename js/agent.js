@@ -4,7 +4,7 @@
  * @module
  */
 import { Callbacks } from './callbacks.js';
-import { InvalidConfigError } from './errors.js';
+import { InvalidConfigError, errorFromCore } from './errors.js';
 import { prepareHooks } from './hooks.js';
 import { native } from './native.js';
 import { ownFields, toPlainJson } from './plain.js';
@@ -15,9 +15,11 @@ import { prepareTools } from './tools.js';
 /** One configuration, many sessions. */
 class Agent {
   #native;
+  #revive;
 
-  constructor(agent) {
+  constructor(agent, revive) {
     this.#native = agent;
+    this.#revive = revive;
   }
 
   get id() {
@@ -29,7 +31,8 @@ class Agent {
   }
 
   async startSession(options) {
-    return new Session(await this.#native.startSession(optionsJson(options, 'startSession')));
+    const session = await this.#native.startSession(optionsJson(options, 'startSession'));
+    return new Session(session, this.#revive);
   }
 
   async resumeSession(reference) {
@@ -38,7 +41,7 @@ class Agent {
         'resumeSession: give a conversation id, or the text of getState()',
       );
     }
-    return new Session(await this.#native.resumeSession(reference));
+    return new Session(await this.#native.resumeSession(reference), this.#revive);
   }
 
   async prompt(input, options) {
@@ -83,7 +86,12 @@ export function createAgent(config) {
   const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
   const agent = native.createAgent(text, environment(), callbacks.dispatch);
   warn(agent);
-  return new Agent(agent);
+  return new Agent(agent, fields.streamFormat === 'events' ? reviveEvent : undefined);
+}
+
+/** In the format `'events'` an error is an object. */
+function reviveEvent(event) {
+  return event.type === 'error' ? { type: 'error', error: errorFromCore(event.error) } : event;
 }
 
 function environment() {

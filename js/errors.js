@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { takeThrown } from './thrown.js';
 import { native } from './native.js';
+import { thrownUnder } from './thrown.js';
 
 /** Base of every error that the kernel raises itself. */
 export class KernelError extends Error {
@@ -86,27 +86,22 @@ const classes = {
   HookError,
 };
 
-/** Makes the error that the core describes. */
-function fromCore(text) {
-  const {
-    class: name,
-    code,
-    message,
-    retryable,
-    status,
-    requestId,
-    details,
-    thrown,
-  } = JSON.parse(text);
-  const error = Object.create(classes[name].prototype);
-  const cause = takeThrown(thrown);
-  const made = new KernelError(code, message, cause?.value);
-  const fields = { retryable };
-  if (status !== null) fields.status = status;
-  if (requestId !== null) fields.requestId = requestId;
-  if (Object.keys(details).length > 0) fields.details = details;
-  Object.setPrototypeOf(made, Object.getPrototypeOf(error));
-  return Object.assign(made, fields);
+/**
+ * Makes the error that the core describes.
+ *
+ * @param {{ class: string, code: string, message: string, retryable: boolean, status: number | null,
+ *   requestId: string | null, details: object, thrown: number | null }} description
+ * @returns {KernelError}
+ */
+export function errorFromCore(description) {
+  const { class: name, code, message, retryable, status, requestId, details, thrown } = description;
+  const error = new KernelError(code, message, thrownUnder(thrown)?.value);
+  Object.setPrototypeOf(error, classes[name].prototype);
+  error.retryable = retryable;
+  if (status !== null) error.status = status;
+  if (requestId !== null) error.requestId = requestId;
+  if (Object.keys(details).length > 0) error.details = details;
+  return error;
 }
 
-native.setErrorFactory(fromCore);
+native.setErrorFactory((text) => errorFromCore(JSON.parse(text)));

@@ -12,9 +12,11 @@ import { RunStream, reasonText, stopperFor } from './stream.js';
 /** One conversation of one user. */
 export class Session {
   #native;
+  #revive;
 
-  constructor(native) {
+  constructor(native, revive) {
     this.#native = native;
+    this.#revive = revive;
   }
 
   get id() {
@@ -32,7 +34,7 @@ export class Session {
       const { stopper, release } = stopperFor(signal);
       return { run: this.#native.run(...texts, stopper), release };
     };
-    return new RunStream(open, { throwOnError });
+    return new RunStream(open, { throwOnError, revive: this.#revive });
   }
 
   async prompt(input, options) {

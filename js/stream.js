@@ -42,6 +42,7 @@ export function stopperFor(signal) {
 export class RunStream {
   #open;
   #throwOnError;
+  #revive;
   #run;
   #starting;
   #release = () => {};
@@ -52,11 +53,13 @@ export class RunStream {
 
   /**
    * @param {() => { run: Promise<object>, release: () => void }} open starts the run
-   * @param {{ throwOnError?: boolean }} options
+   * @param {{ throwOnError?: boolean, revive?: (element: object) => object }} options `revive` makes
+   *   an element of what the core sent
    */
-  constructor(open, { throwOnError = false }) {
+  constructor(open, { throwOnError = false, revive }) {
     this.#open = open;
     this.#throwOnError = throwOnError;
+    this.#revive = revive;
   }
 
   /** The next element. */
@@ -111,7 +114,8 @@ export class RunStream {
         this.#end();
         if (this.#throwOnError && !stopped) this.#run.rethrow();
       } else {
-        this.#ready = JSON.parse(batch);
+        const elements = JSON.parse(batch);
+        this.#ready = this.#revive ? elements.map(this.#revive) : elements;
         this.#at = 0;
       }
     } catch (error) {

@@ -19,10 +19,8 @@ export function keepThrown(value) {
 }
 
 /** @returns {{ value: unknown } | undefined} what was kept under a number */
-export function takeThrown(number) {
-  const found = kept.get(number);
-  kept.delete(number);
-  return found;
+export function thrownUnder(number) {
+  return kept.get(number);
 }
 
 /** A thrown value in words; values may lie, and reading them may throw. */

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 use url::Url;
@@ -12,7 +13,8 @@ use crate::base::http::{self, ProxyRules, body::read_bounded};
 use crate::base::retry::Backoff;
 use crate::base::secret::Secret;
 use crate::error::{ErrorKind, KernelError, Result};
-use crate::model::messages::{Limits, MessagesConfig, MessagesModel};
+use crate::model::gateway::{GatewayConfig, GatewayModel, Limits};
+use crate::model::messages::Messages;
 use crate::model::{Model, Retry, RetryPolicy};
 
 use super::config::AgentConfig;
@@ -67,17 +69,21 @@ impl ModelSource {
                 "no API key found: set config.model.apiKey, or TCB_API_KEY in the environment",
             )
         })?;
-        let messages = MessagesModel::new(MessagesConfig {
-            base_url,
-            api_key: key,
-            proxy: config.proxy.clone(),
-            limits: Limits {
-                first_byte: config.timeouts.first_byte,
-                idle: config.timeouts.idle,
-                request: config.timeouts.request,
+        let messages = GatewayModel::new(
+            Messages,
+            GatewayConfig {
+                base_url,
+                api_key: key,
+                headers: HeaderMap::new(),
+                proxy: config.proxy.clone(),
+                limits: Limits {
+                    first_byte: config.timeouts.first_byte,
+                    idle: config.timeouts.idle,
+                    request: config.timeouts.request,
+                },
+                clock: self.clock.clone(),
             },
-            clock: self.clock.clone(),
-        });
+        );
         let policy = RetryPolicy {
             max_retries: config.model.max_retries,
             restart: config.model.restart,

@@ -13,6 +13,7 @@ use crate::protocol::{Body, ContentBlock, Json, Phase, ToolStatus};
 use crate::tool::{Tool, ToolContext, ToolOutput, fit};
 
 use super::run::{Run, Stop};
+use super::tell::Announced;
 use super::transcript::StoredCall;
 use super::{HookedCall, Transcript};
 
@@ -27,7 +28,7 @@ pub(super) struct Dispatch<'a> {
     pub run: &'a Run<'a>,
     pub transcript: &'a mut Transcript,
     /// Calls that the stream announced and that have not ended.
-    pub announced: &'a mut Vec<Arc<str>>,
+    pub announced: &'a mut Vec<Announced>,
 }
 
 /// A call on its way.
@@ -109,7 +110,7 @@ impl Dispatch<'_> {
             is_error,
         };
         self.transcript.append_result(call, block, raw);
-        self.announced.retain(|id| *id != call.id);
+        self.announced.retain(|announced| announced.id != call.id);
         let status = if is_error {
             ToolStatus::Failed
         } else {
@@ -119,6 +120,7 @@ impl Dispatch<'_> {
         self.run
             .sink
             .emit_now(Body::ToolEnd {
+                name: call.name.clone(),
                 id,
                 status,
                 output: shown,

@@ -7,14 +7,15 @@ use futures_util::StreamExt;
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::telemetry;
-use crate::error::{ErrorKind, KernelError};
-use crate::model::{Answer, AnswerBuilder, ModelEvent};
+use crate::error::KernelError;
+use crate::model::{Answer, AnswerBuilder, ModelEvent, truncated};
 use crate::protocol::{AbortCause, Body, ContentBlock, LogLevel, Phase, StopReason, Usage};
 use crate::tool::{SessionRef, ToolOutput, ToolSet};
 
 use super::dispatch::Dispatch;
 use super::outcome::{Next, Patience};
 use super::repair::UNKNOWN_OUTCOME;
+use super::tell::Announced;
 use super::transcript::StoredCall;
 use super::{EngineConfig, Transcript, TurnHooks, UpdateSink, optional, request, tell};
 
@@ -116,7 +117,7 @@ struct Progress {
     requests: u32,
     text: String,
     /// Calls that the stream announced and that have not ended.
-    announced: Vec<Arc<str>>,
+    announced: Vec<Announced>,
 }
 
 impl Run<'_> {
@@ -127,8 +128,8 @@ impl Run<'_> {
         let result = self
             .within_time(Box::pin(self.turn(transcript, prompt, &mut progress)))
             .await;
-        for id in std::mem::take(&mut progress.announced) {
-            self.sink.emit_now(tell::failed_call(id, VOID)).await;
+        for call in std::mem::take(&mut progress.announced) {
+            self.sink.emit_now(tell::failed_call(call, VOID)).await;
         }
         if progress.requests > 0 {
             self.sink.emit_now(self.usage(&progress)).await;
@@ -243,7 +244,7 @@ impl Run<'_> {
         &self,
         mut events: crate::model::ModelStream,
         transcript: &Transcript,
-        announced: &mut Vec<Arc<str>>,
+        announced: &mut Vec<Announced>,
     ) -> Result<Answer, KernelError> {
         let mut builder = AnswerBuilder::new(transcript.taken_ids());
         let mut teller = tell::Teller::new(self.sink, self.tools, self.config.stream_text);
@@ -251,11 +252,11 @@ impl Run<'_> {
             let event = event?;
             let finished = event == ModelEvent::Finished;
             if let ModelEvent::Restart { shown, reason } = event {
-                for id in std::mem::take(announced) {
-                    self.sink.emit(tell::failed_call(id, VOID)).await;
+                for call in std::mem::take(announced) {
+                    self.sink.emit(tell::failed_call(call, VOID)).await;
                 }
                 if shown {
-                    let message_id = builder.id().into();
+                    let message_id = teller.message_id();
                     self.sink.emit(Body::Restart { message_id, reason }).await;
                 }
             }
@@ -264,10 +265,7 @@ impl Run<'_> {
                 return Ok(builder.finish());
             }
         }
-        Err(KernelError::new(
-            ErrorKind::ModelTruncated,
-            "the gateway ended the answer before it was complete",
-        ))
+        Err(truncated())
     }
 
     async fn tell_text(&self, text: &str) {

@@ -109,6 +109,7 @@ impl UpdateSink {
 impl Weigh for Update {
     fn weight(&self) -> usize {
         let text = match &self.body {
+            Body::TextEnd { text, .. } => text.len(),
             Body::Text { delta, .. } | Body::Thinking { delta, .. } => delta.len(),
             Body::ToolCall { input, .. } => input.as_ref().map_or(0, json_weight),
             Body::ToolInput { input, .. } => json_weight(input),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use tokio::time::{Duration, Instant};
 
 use crate::base::json::parse_prefix;
@@ -16,6 +17,13 @@ use super::UpdateSink;
 /// longer it gets.
 const INPUT_INTERVAL: Duration = Duration::from_millis(50);
 
+/// A call that the stream has announced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announced {
+    pub id: Arc<str>,
+    pub name: Arc<str>,
+}
+
 /// Turns the events of one answer into updates.
 pub struct Teller<'a> {
     sink: &'a UpdateSink,
@@ -23,16 +31,25 @@ pub struct Teller<'a> {
     /// Whether text is told as it grows; otherwise each block at its end.
     as_it_grows: bool,
     input_told: Instant,
+    /// The answer's id, made once for all its chunks.
+    message_id: Arc<str>,
 }
 
 impl<'a> Teller<'a> {
     pub fn new(sink: &'a UpdateSink, tools: &'a ToolSet, as_it_grows: bool) -> Self {
+        let input_told = sink.instant();
         Self {
             sink,
             tools,
             as_it_grows,
-            input_told: sink.instant(),
+            input_told,
+            message_id: "".into(),
         }
+    }
+
+    /// The id of the answer that is being told.
+    pub fn message_id(&self) -> Arc<str> {
+        self.message_id.clone()
     }
 
     /// Applies an event to the answer and tells what it changed. Announced calls are noted.
@@ -40,25 +57,25 @@ impl<'a> Teller<'a> {
         &mut self,
         event: ModelEvent,
         answer: &mut AnswerBuilder<'_>,
-        announced: &mut Vec<Arc<str>>,
+        announced: &mut Vec<Announced>,
     ) -> Result<()> {
         match event {
             ModelEvent::BlockStarted { index, block } => {
                 answer.apply(ModelEvent::BlockStarted { index, block })?;
                 if let Some(block) = answer.block(index) {
-                    self.started(block, answer.id(), announced).await;
+                    self.started(block, announced).await;
                 }
             }
             ModelEvent::BlockDelta { index, delta } => {
+                let text = self.grown(&delta);
                 let is_input = matches!(delta, BlockDelta::Input(_));
-                let text = self.grown(&delta, answer.id());
                 answer.apply(ModelEvent::BlockDelta { index, delta })?;
-                let body = if is_input {
+                let input = if is_input {
                     self.input_so_far(index, answer)
                 } else {
-                    text
+                    None
                 };
-                self.emit(body).await;
+                self.emit(text.or(input)).await;
             }
             ModelEvent::BlockStopped { index } => self.stop(index, answer).await?,
             ModelEvent::Finished => {
@@ -67,7 +84,12 @@ impl<'a> Teller<'a> {
                 }
                 answer.apply(ModelEvent::Finished)?;
             }
-            other => answer.apply(other)?,
+            other => {
+                answer.apply(other)?;
+                if *self.message_id != *answer.id() {
+                    self.message_id = answer.id().into();
+                }
+            }
         }
         Ok(())
     }
@@ -77,8 +99,7 @@ impl<'a> Teller<'a> {
             return Ok(());
         };
         answer.apply(ModelEvent::BlockStopped { index })?;
-        let body = self.complete(&answer.blocks()[at], answer.id());
-        self.emit(body).await;
+        self.complete(&answer.blocks()[at]).await;
         Ok(())
     }
 
@@ -88,41 +109,41 @@ impl<'a> Teller<'a> {
         }
     }
 
-    async fn started(&self, block: &ContentBlock, message_id: &str, announced: &mut Vec<Arc<str>>) {
+    async fn started(&self, block: &ContentBlock, announced: &mut Vec<Announced>) {
         let body = match block {
             ContentBlock::ToolUse { id, name, .. } => {
-                let id: Arc<str> = id.as_str().into();
-                announced.push(id.clone());
-                Some(self.call(id, name))
+                let call = Announced {
+                    id: id.as_str().into(),
+                    name: name.as_str().into(),
+                };
+                let body = self.call(&call);
+                announced.push(call);
+                Some(body)
             }
-            block if self.as_it_grows => text_of(block, message_id),
+            block if self.as_it_grows => self.text_of(block),
             _ => None,
         };
         self.emit(body).await;
     }
 
-    fn call(&self, id: Arc<str>, name: &str) -> Body {
+    fn call(&self, call: &Announced) -> Body {
         let kind = self
             .tools
-            .get(name)
+            .get(&call.name)
             .map_or(ToolKind::Other, |tool| tool.spec().kind);
-        let name: Arc<str> = name.into();
         Body::ToolCall {
-            id,
-            title: name.clone(),
-            name,
+            id: call.id.clone(),
+            name: call.name.clone(),
+            title: call.name.clone(),
             kind,
             input: None,
         }
     }
 
-    fn grown(&self, delta: &BlockDelta, message_id: &str) -> Option<Body> {
-        if !self.as_it_grows {
-            return None;
-        }
+    fn grown(&self, delta: &BlockDelta) -> Option<Body> {
         match delta {
-            BlockDelta::Text(text) => text_body(message_id, text),
-            BlockDelta::Thinking(text) => thinking_body(message_id, text),
+            BlockDelta::Text(text) if self.as_it_grows => self.text(text),
+            BlockDelta::Thinking(text) if self.as_it_grows => self.thinking(text),
             _ => None,
         }
     }
@@ -133,58 +154,89 @@ impl<'a> Teller<'a> {
         if !self.as_it_grows || now - self.input_told < INPUT_INTERVAL {
             return None;
         }
-        let input = parse_prefix(answer.raw_input(index)?).filter(has_fields)?;
+        let raw = answer.raw_input(index)?;
+        // A whole input is told when its block ends, in a moment.
+        if serde_json::from_str::<IgnoredAny>(raw).is_ok() {
+            return None;
+        }
+        let input = parse_prefix(raw).filter(has_fields)?;
         self.input_told = now;
-        Some(Body::ToolInput {
-            id: answer.block(index)?.call_id()?.into(),
-            input,
+        let ContentBlock::ToolUse { id, name, .. } = answer.block(index)? else {
+            return None;
+        };
+        Some(input_body(id, name, input, false))
+    }
+
+    async fn complete(&self, block: &ContentBlock) {
+        match block {
+            ContentBlock::ToolUse { id, name, input } => {
+                self.sink
+                    .emit(input_body(id, name, input.clone(), true))
+                    .await;
+            }
+            ContentBlock::Text { text, .. } if !text.is_empty() => {
+                if !self.as_it_grows {
+                    self.emit(self.text(text)).await;
+                }
+                let text = text.as_str().into();
+                self.sink
+                    .emit(Body::TextEnd {
+                        message_id: self.message_id(),
+                        text,
+                    })
+                    .await;
+            }
+            block if !self.as_it_grows => self.emit(self.text_of(block)).await,
+            _ => {}
+        }
+    }
+
+    fn text_of(&self, block: &ContentBlock) -> Option<Body> {
+        match block {
+            ContentBlock::Text { text, .. } => self.text(text),
+            ContentBlock::Thinking { thinking, .. } => self.thinking(thinking),
+            _ => None,
+        }
+    }
+
+    fn text(&self, text: &str) -> Option<Body> {
+        let message_id = self.message_id();
+        (!text.is_empty()).then(|| Body::Text {
+            message_id,
+            delta: text.to_owned(),
         })
     }
 
-    fn complete(&self, block: &ContentBlock, message_id: &str) -> Option<Body> {
-        match block {
-            ContentBlock::ToolUse { id, input, .. } if has_fields(input) => Some(Body::ToolInput {
-                id: id.as_str().into(),
-                input: input.clone(),
-            }),
-            block if !self.as_it_grows => text_of(block, message_id),
-            _ => None,
-        }
+    fn thinking(&self, text: &str) -> Option<Body> {
+        let message_id = self.message_id();
+        (!text.is_empty()).then(|| Body::Thinking {
+            message_id,
+            delta: text.to_owned(),
+        })
     }
 }
 
 /// The end of a call that did not run.
-pub fn failed_call(id: Arc<str>, why: &str) -> Body {
+pub fn failed_call(call: Announced, why: &str) -> Body {
+    let Announced { id, name } = call;
     Body::ToolEnd {
         id,
+        name,
         status: ToolStatus::Failed,
         output: Json::from(why),
         is_error: true,
     }
 }
 
-fn has_fields(input: &Json) -> bool {
-    input.as_object().is_some_and(|fields| !fields.is_empty())
-}
-
-fn text_of(block: &ContentBlock, message_id: &str) -> Option<Body> {
-    match block {
-        ContentBlock::Text { text, .. } => text_body(message_id, text),
-        ContentBlock::Thinking { thinking, .. } => thinking_body(message_id, thinking),
-        _ => None,
+fn input_body(id: &str, name: &str, input: Json, is_complete: bool) -> Body {
+    Body::ToolInput {
+        id: id.into(),
+        name: name.into(),
+        input,
+        is_complete,
     }
 }
 
-fn text_body(message_id: &str, text: &str) -> Option<Body> {
-    (!text.is_empty()).then(|| Body::Text {
-        message_id: message_id.into(),
-        delta: text.to_owned(),
-    })
-}
-
-fn thinking_body(message_id: &str, text: &str) -> Option<Body> {
-    (!text.is_empty()).then(|| Body::Thinking {
-        message_id: message_id.into(),
-        delta: text.to_owned(),
-    })
+fn has_fields(input: &Json) -> bool {
+    input.as_object().is_some_and(|fields| !fields.is_empty())
 }

@@ -4,9 +4,11 @@
 //! layer around any driver. Nothing here knows of transcripts, tools that run, or sessions.
 
 mod answer;
+mod failure;
+pub mod gateway;
 pub mod messages;
 mod retry;
-mod sse;
+pub mod sse;
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ pub use answer::{Answer, AnswerBuilder};
 pub use retry::{Retry, RetryPolicy};
 pub use sse::{EventTooLarge, SseDecoder};
 
-use crate::error::Result;
+use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{ContentBlock, Json, RestartReason, Role, Usage};
 
 /// A model behind some wire protocol.
@@ -93,6 +95,14 @@ pub enum BlockDelta {
     /// A piece of the JSON text of a tool's input.
     Input(String),
     Citation(Json),
+}
+
+/// The error for an answer that ends too early.
+pub fn truncated() -> KernelError {
+    KernelError::new(
+        ErrorKind::ModelTruncated,
+        "the gateway ended the answer before it was complete",
+    )
 }
 
 impl ModelEvent {

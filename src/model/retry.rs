@@ -16,7 +16,7 @@ use crate::base::telemetry;
 use crate::error::{ErrorKind, KernelError};
 use crate::protocol::RestartReason;
 
-use super::{Model, ModelEvent, ModelRequest, ModelStream};
+use super::{Model, ModelEvent, ModelRequest, ModelStream, truncated};
 
 /// Most repetitions after text was shown.
 const MAX_RESTARTS: u32 = 2;
@@ -123,13 +123,6 @@ impl Model for Retry {
         }
         .boxed()
     }
-}
-
-fn truncated() -> KernelError {
-    KernelError::new(
-        ErrorKind::ModelTruncated,
-        "the gateway ended the answer before it was complete",
-    )
 }
 
 fn restart_reason(error: &KernelError) -> RestartReason {

@@ -8,7 +8,7 @@ use napi_derive::napi;
 
 use crate::agent::RunHandle;
 use crate::base::channel::Bounds;
-use crate::render::{self, RenderOptions};
+use crate::render::Renderer;
 
 use super::error::{promise, to_js};
 
@@ -22,14 +22,14 @@ const BATCH: Bounds = Bounds {
 #[napi]
 pub struct NativeRun {
     run: Arc<RunHandle>,
-    render: RenderOptions,
+    renderer: Renderer,
 }
 
 impl NativeRun {
-    pub fn new(run: RunHandle, render: RenderOptions) -> Self {
+    pub fn new(run: RunHandle, renderer: Renderer) -> Self {
         Self {
             run: Arc::new(run),
-            render,
+            renderer,
         }
     }
 }
@@ -42,10 +42,10 @@ impl NativeRun {
         &self,
         env: &'env Env,
     ) -> napi::Result<PromiseRaw<'env, Option<String>>> {
-        let (run, options) = (self.run.clone(), self.render);
+        let (run, renderer) = (self.run.clone(), self.renderer.clone());
         let work = async move {
             let updates = run.updates.batch(BATCH).await;
-            Ok(updates.map(|updates| render::batch(&updates, options)))
+            Ok(updates.map(|updates| renderer.batch(&updates)))
         };
         promise(env, work, |text| text)
     }

@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::agent::{PromptResult, Session};
 use crate::error::{KernelError, Result};
 use crate::protocol::Json;
-use crate::render::RenderOptions;
 use crate::render::acp::UsageTotals;
+use crate::render::{RenderOptions, Renderer};
 
 use super::error::promise;
 use super::run::NativeRun;
@@ -21,12 +21,13 @@ use super::stopper::Stopper;
 #[napi]
 pub struct NativeSession {
     session: Arc<Session>,
-    render: RenderOptions,
+    renderer: Renderer,
 }
 
 impl NativeSession {
     pub fn new(session: Arc<Session>, render: RenderOptions) -> Self {
-        Self { session, render }
+        let renderer = Renderer::new(render, session.id().into());
+        Self { session, renderer }
     }
 }
 
@@ -56,10 +57,13 @@ impl NativeSession {
         options: String,
         stopper: &Stopper,
     ) -> napi::Result<PromiseRaw<'env, NativeRun>> {
-        let (session, interrupter, render) =
-            (self.session.clone(), stopper.interrupter(), self.render);
+        let (session, interrupter, renderer) = (
+            self.session.clone(),
+            stopper.interrupter(),
+            self.renderer.clone(),
+        );
         let work = async move { session.start(&json(&input)?, &json(&options)?, interrupter) };
-        promise(env, work, move |run| NativeRun::new(run, render))
+        promise(env, work, move |run| NativeRun::new(run, renderer))
     }
 
     /// Runs to the end; resolves to JSON text.

@@ -37,6 +37,11 @@ pub enum Body {
         message_id: Arc<str>,
         delta: String,
     },
+    /// A text block is complete; `text` is all of it.
+    TextEnd {
+        message_id: Arc<str>,
+        text: Arc<str>,
+    },
     Thinking {
         message_id: Arc<str>,
         delta: String,
@@ -51,7 +56,10 @@ pub enum Body {
     /// The input of a call as far as it is known; always whole JSON.
     ToolInput {
         id: Arc<str>,
+        name: Arc<str>,
         input: Json,
+        /// Whether this is all of it; told exactly once a call, before the call runs.
+        is_complete: bool,
     },
     /// What a running tool reports, in its own form.
     ToolProgress {
@@ -60,6 +68,7 @@ pub enum Body {
     },
     ToolEnd {
         id: Arc<str>,
+        name: Arc<str>,
         status: ToolStatus,
         output: Json,
         is_error: bool,
@@ -153,6 +162,8 @@ pub struct ErrorInfo {
     pub status: Option<u16>,
     pub request_id: Option<String>,
     pub details: JsonMap,
+    /// Number under which the host keeps what a callback threw.
+    pub thrown: Option<u64>,
 }
 
 impl From<&KernelError> for ErrorInfo {
@@ -164,6 +175,7 @@ impl From<&KernelError> for ErrorInfo {
             status: error.status(),
             request_id: error.request_id().map(str::to_owned),
             details: error.details().clone(),
+            thrown: error.thrown(),
         }
     }
 }

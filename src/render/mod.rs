@@ -3,33 +3,106 @@
 //! One file a format. A renderer knows nothing of how updates come about.
 
 pub mod acp;
+pub mod events;
+mod jsonrpc;
+
+use std::sync::Arc;
+
+use serde::Serialize;
 
 use crate::protocol::Update;
 
-/// What a renderer may need to know of the stream.
-#[derive(Clone, Copy, Debug)]
+/// Formats of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Flat objects with the field names of both generations of consumers.
+    #[default]
+    Acp,
+    /// Flat objects with the field names of ACP 1.0.
+    AcpV1,
+    /// The same in JSON-RPC envelopes, ready for server-sent events.
+    AcpJsonRpc,
+    /// Objects told apart by `type`.
+    Events,
+}
+
+impl Format {
+    /// The names that users know.
+    pub const NAMES: [&str; 4] = ["acp", "acp-v1", "acp-jsonrpc", "events"];
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "acp" => Self::Acp,
+            "acp-v1" => Self::AcpV1,
+            "acp-jsonrpc" => Self::AcpJsonRpc,
+            "events" => Self::Events,
+            _ => return None,
+        })
+    }
+}
+
+/// How a stream is rendered.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RenderOptions {
+    pub format: Format,
     /// Whether thinking and usage are shown.
     pub extras: bool,
 }
 
-/// Renders a batch as the text of a JSON array; elements that the options hide are left out.
-pub fn batch(updates: &[Update], options: RenderOptions) -> String {
-    let mut text = Vec::with_capacity(128 * updates.len() + 2);
-    text.push(b'[');
-    for update in updates {
-        let Some(element) = acp::render(update, options) else {
-            continue;
-        };
-        let start = text.len();
-        if start > 1 {
-            text.push(b',');
-        }
-        if serde_json::to_writer(&mut text, &element).is_err() {
-            // The only failing values are maps with keys that are no strings: elements have none.
-            text.truncate(start);
+/// Renders the updates of one session.
+#[derive(Clone, Debug)]
+pub struct Renderer {
+    options: RenderOptions,
+    session_id: Arc<str>,
+}
+
+impl Renderer {
+    pub fn new(options: RenderOptions, session_id: Arc<str>) -> Self {
+        Self {
+            options,
+            session_id,
         }
     }
-    text.push(b']');
-    String::from_utf8(text).unwrap_or_default()
+
+    /// A batch as the text of a JSON array; updates that have no element are left out.
+    pub fn batch(&self, updates: &[Update]) -> String {
+        let mut list = List(Vec::with_capacity(128 * updates.len() + 2));
+        for update in updates {
+            self.render(update, &mut list);
+        }
+        list.finish()
+    }
+
+    fn render(&self, update: &Update, list: &mut List) {
+        let extras = self.options.extras;
+        match self.options.format {
+            Format::Acp => list.push(acp::render(update, acp::Spelling::Both, extras)),
+            Format::AcpV1 => list.push(acp::render(update, acp::Spelling::Raw, extras)),
+            Format::AcpJsonRpc => list.push(jsonrpc::render(update, &self.session_id, extras)),
+            Format::Events => list.push(events::render(update)),
+        }
+    }
+}
+
+/// The text of a JSON array that grows.
+struct List(Vec<u8>);
+
+impl List {
+    fn push(&mut self, element: Option<impl Serialize>) {
+        let Some(element) = element else { return };
+        let start = self.0.len();
+        self.0.push(if start == 0 { b'[' } else { b',' });
+        if serde_json::to_writer(&mut self.0, &element).is_err() {
+            // Only maps with keys that are no strings fail: elements have none.
+            self.0.truncate(start);
+        }
+    }
+
+    fn finish(mut self) -> String {
+        if self.0.is_empty() {
+            self.0.push(b'[');
+        }
+        self.0.push(b']');
+        String::from_utf8(self.0).unwrap_or_default()
+    }
 }

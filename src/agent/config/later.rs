@@ -399,15 +399,6 @@ fn memory(config: &Fields<'_>, environment: &Environment, has_credentials: bool)
 }
 
 fn stream(config: &Fields<'_>) -> Result<()> {
-    let formats = ["acp", "acp-v1", "acp-jsonrpc", "events"];
-    match config.choice("streamFormat", &formats)? {
-        None | Some("acp") => {}
-        Some(other) => {
-            return Err(KernelError::not_built(format!(
-                "config.streamFormat '{other}'"
-            )));
-        }
-    }
     if let Some(adapter) = config.get("streamAdapter") {
         if !methods(adapter).contains(&"adapt") {
             return Err(config.wrong("streamAdapter", "an object with the function adapt"));

@@ -23,7 +23,7 @@ use crate::base::http::ProxyRules;
 use crate::engine::RunLimits;
 use crate::error::{KernelError, Result};
 use crate::protocol::Json;
-use crate::render::RenderOptions;
+use crate::render::{Format, RenderOptions};
 use crate::tool::ToolSet;
 
 /// A checked configuration.
@@ -59,7 +59,10 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     })?;
     let run_limits = limits::run_limits(&fields)?;
     let timeouts = limits::timeouts(&fields)?;
-    let model = model::check(&fields, env_id, environment)?;
+    let format = format(&fields)?;
+    let mut model = model::check(&fields, env_id, environment)?;
+    // That format cannot take text back.
+    model.restart &= format != Format::Events;
     let tools = tools::check(&fields, host, timeouts.tool)?;
     let hooks = hooks(&fields)?;
     let proxy = proxy(&fields, environment)?;
@@ -78,6 +81,7 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
             .map(str::to_owned),
         stream_text: fields.boolean("stream")?.unwrap_or(true),
         render: RenderOptions {
+            format,
             extras: fields.boolean("streamExtras")?.unwrap_or(true),
         },
         run_limits,
@@ -90,6 +94,11 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
         config,
         unknown: fields.unknown(),
     })
+}
+
+fn format(fields: &Fields<'_>) -> Result<Format> {
+    let name = fields.choice("streamFormat", &Format::NAMES)?;
+    Ok(name.and_then(Format::from_name).unwrap_or_default())
 }
 
 fn hooks(fields: &Fields<'_>) -> Result<HookTable> {

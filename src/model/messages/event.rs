@@ -4,10 +4,9 @@ use serde::Deserialize;
 
 use crate::base::text::excerpt;
 use crate::error::{ErrorKind, KernelError, Result};
-use crate::model::{BlockDelta, ModelEvent};
+use crate::model::gateway::{Decoded, Decoder};
+use crate::model::{BlockDelta, ModelEvent, failure};
 use crate::protocol::{ContentBlock, Json, JsonMap, Usage};
-
-use super::failure;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -67,15 +66,6 @@ enum Delta {
     Unknown,
 }
 
-/// What one event of the wire means.
-#[derive(Debug, PartialEq)]
-pub enum Decoded {
-    /// Neutral events, possibly none.
-    Events(Vec<ModelEvent>),
-    /// A sign of life that is no progress.
-    Ping,
-}
-
 /// Decodes the events of one answer; remembers the token counts, which later events complete.
 #[derive(Debug, Default)]
 pub struct EventDecoder {
@@ -83,16 +73,8 @@ pub struct EventDecoder {
     request_id: Option<String>,
 }
 
-impl EventDecoder {
-    pub fn new(request_id: Option<String>) -> Self {
-        Self {
-            usage: Usage::default(),
-            request_id,
-        }
-    }
-
-    /// Decodes the data of one server-sent event. Unknown kinds are no events.
-    pub fn decode(&mut self, data: &str) -> Result<Decoded> {
+impl Decoder for EventDecoder {
+    fn decode(&mut self, data: &str) -> Result<Decoded> {
         let event = serde_json::from_str(data).map_err(|error| {
             let shown = excerpt(data, 120);
             self.protocol(format!(
@@ -125,8 +107,7 @@ impl EventDecoder {
         }
     }
 
-    /// The events of an answer that came as one JSON message instead of a stream.
-    pub fn decode_message(&mut self, message: &Json) -> Result<Vec<ModelEvent>> {
+    fn decode_message(&mut self, message: &Json) -> Result<Vec<ModelEvent>> {
         if message["type"] == "error" {
             return Err(failure::from_event(
                 &message["error"],
@@ -156,6 +137,19 @@ impl EventDecoder {
         );
         events.push(ModelEvent::Finished);
         Ok(events)
+    }
+
+    fn end(&mut self) -> Vec<ModelEvent> {
+        Vec::new()
+    }
+}
+
+impl EventDecoder {
+    pub fn new(request_id: Option<String>) -> Self {
+        Self {
+            usage: Usage::default(),
+            request_id,
+        }
     }
 
     fn start(&mut self, message: &Json) -> Vec<ModelEvent> {

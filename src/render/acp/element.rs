@@ -75,8 +75,9 @@ pub struct ToolCall<'a> {
     pub kind: ToolKind,
     pub status: ToolCallStatus,
     /// The input as far as it is known; complete in the last `tool_call_update` before the tool runs.
-    #[ts(type = "Record<string, unknown>")]
-    pub input: Input<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(type = "Record<string, unknown>", optional = false)]
+    pub input: Option<Input<'a>>,
     /// Same as `input`.
     #[ts(type = "Record<string, unknown>")]
     pub raw_input: Input<'a>,

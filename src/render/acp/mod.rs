@@ -8,12 +8,25 @@ mod element;
 pub use element::*;
 
 use crate::base::json;
-use crate::protocol::{Body, ErrorInfo, LogLevel, Phase, StopReason, ToolStatus, Update};
+use crate::protocol::{Body, ErrorInfo, JsonMap, LogLevel, Phase, StopReason, ToolStatus, Update};
 
-use super::RenderOptions;
+/// Field names of tool elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// `rawInput` and `rawOutput`, and beside them `input`, `result`, `error`, `parentToolCallId`.
+    Both,
+    /// Those of ACP 1.0 alone.
+    Raw,
+}
 
-/// The element for an update; none when the options hide it.
-pub fn render(update: &Update, options: RenderOptions) -> Option<Element<'_>> {
+impl Spelling {
+    fn both<T>(self, value: Option<T>) -> Option<T> {
+        value.filter(|_| self == Self::Both)
+    }
+}
+
+/// The element for an update; none when it has none, or when it shows extras that are not wanted.
+pub fn render(update: &Update, spelling: Spelling, extras: bool) -> Option<Element<'_>> {
     Some(match &update.body {
         Body::Phase { phase, tool } => Element::AgentPhase(AgentPhase {
             tool_name: tool.as_deref(),
@@ -22,18 +35,18 @@ pub fn render(update: &Update, options: RenderOptions) -> Option<Element<'_>> {
         Body::Text { message_id, delta } => {
             Element::AgentMessageChunk(Chunk::new(message_id, delta))
         }
-        Body::Thinking { message_id, delta } if options.extras => {
+        Body::Thinking { message_id, delta } if extras => {
             Element::AgentThoughtChunk(Chunk::new(message_id, delta))
         }
-        Body::Usage { used, size, totals } if options.extras => Element::UsageUpdate(UsageUpdate {
+        Body::Usage { used, size, totals } if extras => Element::UsageUpdate(UsageUpdate {
             used: *used,
             size: *size,
             totals: totals.into(),
         }),
-        Body::Thinking { .. } | Body::Usage { .. } => return None,
-        Body::ToolCall { .. } => Element::ToolCall(tool_call(update)?),
+        Body::Thinking { .. } | Body::Usage { .. } | Body::TextEnd { .. } => return None,
+        Body::ToolCall { .. } => Element::ToolCall(tool_call(update, spelling)?),
         Body::ToolInput { .. } | Body::ToolProgress { .. } | Body::ToolEnd { .. } => {
-            Element::ToolCallUpdate(tool_call_update(update)?)
+            Element::ToolCallUpdate(tool_call_update(update, spelling)?)
         }
         Body::Log {
             level,
@@ -57,7 +70,7 @@ pub fn render(update: &Update, options: RenderOptions) -> Option<Element<'_>> {
     })
 }
 
-fn tool_call(update: &Update) -> Option<ToolCall<'_>> {
+fn tool_call(update: &Update, spelling: Spelling) -> Option<ToolCall<'_>> {
     let Body::ToolCall {
         id,
         name,
@@ -74,9 +87,9 @@ fn tool_call(update: &Update) -> Option<ToolCall<'_>> {
         title,
         kind: *kind,
         status: ToolCallStatus::InProgress,
-        input: Input(input.as_ref()),
+        input: spelling.both(Some(Input(input.as_ref()))),
         raw_input: Input(input.as_ref()),
-        parent_tool_call_id: parent,
+        parent_tool_call_id: spelling.both(parent),
         meta: ToolMeta {
             oak: OakMeta {
                 tool_name: name,
@@ -88,15 +101,19 @@ fn tool_call(update: &Update) -> Option<ToolCall<'_>> {
     })
 }
 
-fn tool_call_update(update: &Update) -> Option<ToolCallUpdate<'_>> {
-    let parent_tool_call_id = update.parent.as_deref();
+fn tool_call_update(update: &Update, spelling: Spelling) -> Option<ToolCallUpdate<'_>> {
+    let parent_tool_call_id = spelling.both(update.parent.as_deref());
     let plain = |id, status| ToolCallUpdate {
         parent_tool_call_id,
         ..ToolCallUpdate::new(id, status)
     };
     Some(match &update.body {
-        Body::ToolInput { id, input } => ToolCallUpdate {
-            input: Some(input),
+        // The announcement showed the empty input.
+        Body::ToolInput { input, .. } if input.as_object().is_some_and(JsonMap::is_empty) => {
+            return None;
+        }
+        Body::ToolInput { id, input, .. } => ToolCallUpdate {
+            input: spelling.both(Some(input)),
             raw_input: Some(input),
             ..plain(id, ToolCallStatus::InProgress)
         },
@@ -110,17 +127,17 @@ fn tool_call_update(update: &Update) -> Option<ToolCallUpdate<'_>> {
             output,
             ..
         } => ToolCallUpdate {
-            result: Some(output),
+            result: spelling.both(Some(output)),
             raw_output: Some(output),
             ..plain(id, ToolCallStatus::Completed)
         },
         Body::ToolEnd { id, output, .. } => ToolCallUpdate {
-            result: Some(output),
+            result: spelling.both(Some(output)),
             raw_output: Some(output),
             content: Some([ToolContent::text(json::to_text(output))]),
-            error: Some(ToolFailure {
+            error: spelling.both(Some(ToolFailure {
                 message: json::to_text(output),
-            }),
+            })),
             ..plain(id, ToolCallStatus::Failed)
         },
         _ => return None,
@@ -154,9 +171,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::{AbortCause, Json, RestartReason, ToolKind, Usage};
-    use crate::render::batch;
-
-    const ALL: RenderOptions = RenderOptions { extras: true };
+    use crate::render::{Format, RenderOptions, Renderer};
 
     fn rendered(body: Body) -> Json {
         let update = Update {
@@ -166,7 +181,7 @@ mod tests {
             at_ms: 7,
             body,
         };
-        serde_json::to_value(render(&update, ALL)).unwrap()
+        serde_json::to_value(render(&update, Spelling::Both, true)).unwrap()
     }
 
     #[test]
@@ -212,7 +227,9 @@ mod tests {
             (
                 Body::ToolInput {
                     id: "t".into(),
+                    name: "add".into(),
                     input: json!({"a": 1}),
+                    is_complete: true,
                 },
                 json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress", "input": {"a": 1}, "rawInput": {"a": 1}}),
             ),
@@ -227,6 +244,7 @@ mod tests {
             (
                 Body::ToolEnd {
                     id: "t".into(),
+                    name: "add".into(),
                     status: ToolStatus::Completed,
                     output: json!({"sum": 3}),
                     is_error: false,
@@ -236,6 +254,7 @@ mod tests {
             (
                 Body::ToolEnd {
                     id: "t".into(),
+                    name: "add".into(),
                     status: ToolStatus::Denied,
                     output: json!("no"),
                     is_error: true,
@@ -300,6 +319,29 @@ mod tests {
     }
 
     #[test]
+    fn the_names_of_acp_1_0_stand_alone() {
+        let end = Body::ToolEnd {
+            id: "t".into(),
+            name: "add".into(),
+            status: ToolStatus::Failed,
+            output: json!("no"),
+            is_error: true,
+        };
+        let update = Update {
+            turn_id: "turn".into(),
+            seq: 0,
+            parent: None,
+            at_ms: 7,
+            body: end,
+        };
+        assert_eq!(
+            serde_json::to_value(render(&update, Spelling::Raw, true)).unwrap(),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed", "rawOutput": "no",
+                "content": [{"type": "content", "content": {"type": "text", "text": "no"}}]})
+        );
+    }
+
+    #[test]
     fn a_batch_is_a_json_array_without_hidden_elements() {
         let update = |body| Update {
             turn_id: "turn".into(),
@@ -320,18 +362,20 @@ mod tests {
                 delta: "a\"b".into(),
             })
         };
-        let hidden = batch(
-            &[thought(), text(), thought(), text()],
-            RenderOptions { extras: false },
-        );
+        let options = RenderOptions {
+            format: Format::Acp,
+            extras: false,
+        };
+        let renderer = Renderer::new(options, "s".into());
+        let shown = renderer.batch(&[thought(), text(), thought(), text()]);
         assert_eq!(
-            serde_json::from_str::<Json>(&hidden)
+            serde_json::from_str::<Json>(&shown)
                 .unwrap()
                 .as_array()
                 .unwrap()
                 .len(),
             2
         );
-        assert_eq!(batch(&[thought()], RenderOptions { extras: false }), "[]");
+        assert_eq!(renderer.batch(&[thought()]), "[]");
     }
 }

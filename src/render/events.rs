@@ -1,0 +1,145 @@
+//! The format `'events'`: objects told apart by `type`.
+//!
+//! Text comes in pieces and then whole; a call is told once, with its complete input. An error is an
+//! element with the fields of the error, from which the binding makes the error object.
+
+use serde::Serialize;
+use ts_rs::TS;
+
+use crate::protocol::{AbortCause, Body, ErrorInfo, Json, JsonMap, LogLevel, StopReason, Update};
+
+/// One element of the stream in the format `'events'`, except the error, which holds an object.
+#[derive(Debug, Serialize, TS)]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+#[ts(rename = "SessionEventData")]
+pub enum Event<'a> {
+    /// A piece of the answer.
+    MessageDelta { text: &'a str },
+    /// A whole text of the answer.
+    MessageComplete { text: &'a str },
+    /// The model calls a tool.
+    ToolCall {
+        tool_use_id: &'a str,
+        tool_name: &'a str,
+        #[ts(type = "unknown")]
+        input: &'a Json,
+    },
+    /// A call ended.
+    ToolResult {
+        tool_use_id: &'a str,
+        tool_name: &'a str,
+        #[ts(type = "unknown")]
+        output: &'a Json,
+        is_error: bool,
+    },
+    /// The run failed.
+    #[ts(skip)]
+    Error { error: ErrorFields<'a> },
+    /// The end of the run; the last element, exactly once.
+    SessionIdle {
+        reason: IdleReason,
+        /// Why the run ended, in full.
+        #[ts(type = "StopReason")]
+        stop_reason: &'a str,
+        /// With reason `aborted`: who asked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        cause: Option<AbortCause>,
+    },
+}
+
+/// Why a run ended, in the words of this format.
+#[derive(Clone, Copy, Debug, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleReason {
+    /// The run came to its end, or to a limit.
+    Completed,
+    /// It was stopped.
+    Aborted,
+    /// It failed.
+    Error,
+}
+
+/// What the binding makes the error object from.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorFields<'a> {
+    code: &'a str,
+    class: &'a str,
+    message: &'a str,
+    retryable: bool,
+    status: Option<u16>,
+    request_id: Option<&'a str>,
+    details: &'a JsonMap,
+    thrown: Option<u64>,
+}
+
+/// The element for an update; none for what this format does not tell.
+pub fn render(update: &Update) -> Option<Event<'_>> {
+    Some(match &update.body {
+        Body::Text { delta, .. } => Event::MessageDelta { text: delta },
+        Body::TextEnd { text, .. } => Event::MessageComplete { text },
+        Body::ToolInput {
+            id,
+            name,
+            input,
+            is_complete: true,
+        } => Event::ToolCall {
+            tool_use_id: id,
+            tool_name: name,
+            input,
+        },
+        Body::ToolEnd {
+            id,
+            name,
+            output,
+            is_error,
+            ..
+        } => Event::ToolResult {
+            tool_use_id: id,
+            tool_name: name,
+            output,
+            is_error: *is_error,
+        },
+        Body::Log {
+            level: LogLevel::Error,
+            message,
+            error: Some(error),
+        } => Event::Error {
+            error: fields(message, error),
+        },
+        Body::Idle {
+            stop_reason, abort, ..
+        } => Event::SessionIdle {
+            reason: idle_reason(stop_reason),
+            stop_reason: stop_reason.as_str(),
+            cause: abort.as_ref().map(|(cause, _)| *cause),
+        },
+        _ => return None,
+    })
+}
+
+fn idle_reason(stop_reason: &StopReason) -> IdleReason {
+    match stop_reason {
+        StopReason::Error => IdleReason::Error,
+        StopReason::Aborted => IdleReason::Aborted,
+        _ => IdleReason::Completed,
+    }
+}
+
+fn fields<'a>(message: &'a str, error: &'a ErrorInfo) -> ErrorFields<'a> {
+    ErrorFields {
+        code: error.code,
+        class: error.name,
+        message,
+        retryable: error.retryable,
+        status: error.status,
+        request_id: error.request_id.as_deref(),
+        details: &error.details,
+        thrown: error.thrown,
+    }
+}
