@@ -114,9 +114,9 @@ impl Agent {
             clock: clock.clone(),
         };
         let core = Arc::new(AgentCore {
+            model: ModelSource::new(clock.clone(), checked.config.proxy.clone()),
             config: checked.config,
             hooks,
-            model: ModelSource::new(clock.clone()),
             clock,
             sessions: Mutex::default(),
             closed: AtomicBool::new(false),
@@ -143,10 +143,11 @@ impl Agent {
 
     /// Whether requests go to an emulator that the environment names.
     pub fn uses_emulator(&self) -> bool {
-        matches!(
-            self.core.config.model.gateway,
-            config::model::Gateway::Hub(_)
-        )
+        self.core
+            .config
+            .models
+            .iter()
+            .any(|model| matches!(model.gateway, config::model::Gateway::Hub(_)))
     }
 
     /// How the streams of this agent are rendered.

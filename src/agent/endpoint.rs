@@ -1,9 +1,8 @@
-//! The model of an agent, once its address and key are known.
+//! The models of an agent, once their addresses and keys are known.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 use url::Url;
@@ -13,21 +12,26 @@ use crate::base::http::{self, ProxyRules, body::read_bounded};
 use crate::base::retry::Backoff;
 use crate::base::secret::Secret;
 use crate::error::{ErrorKind, KernelError, Result};
+use crate::model::chat::Chat;
 use crate::model::gateway::{GatewayConfig, GatewayModel, Limits};
 use crate::model::messages::Messages;
-use crate::model::{Model, Retry, RetryPolicy};
+use crate::model::{Fallback, Model, Retry, RetryPolicy, Target};
 
-use super::config::AgentConfig;
-use super::config::model::Gateway;
+use super::config::Timeouts;
+use super::config::model::{Gateway, ModelSettings, WireProtocol};
 
 /// Time that a hub on this machine has to answer.
 const HUB_TIME: Duration = Duration::from_secs(5);
 const HUB_BYTES: usize = 64 << 10;
 
-/// Makes the model at the first request.
+/// Makes models at the first request.
 pub struct ModelSource {
     clock: SharedClock,
-    model: OnceCell<Arc<dyn Model>>,
+    proxy: ProxyRules,
+    /// What the hub of an emulator said.
+    hub: OnceCell<(Url, Option<Secret>)>,
+    /// The models of the configuration; what the gateway said of its limits stays with them.
+    configured: OnceCell<Arc<dyn Model>>,
 }
 
 #[derive(Deserialize)]
@@ -43,57 +47,80 @@ struct HubEndpoints {
 }
 
 impl ModelSource {
-    pub fn new(clock: SharedClock) -> Self {
+    pub fn new(clock: SharedClock, proxy: ProxyRules) -> Self {
         Self {
             clock,
-            model: OnceCell::new(),
+            proxy,
+            hub: OnceCell::new(),
+            configured: OnceCell::new(),
         }
     }
 
-    /// The model, retry layer included. Fails when there is no key.
-    pub async fn get(&self, config: &AgentConfig) -> Result<Arc<dyn Model>> {
-        self.model
-            .get_or_try_init(|| self.make(config))
+    /// The models of the configuration, as one. Fails when there is no key.
+    pub async fn configured(
+        &self,
+        models: &[ModelSettings],
+        limits: &Timeouts,
+    ) -> Result<Arc<dyn Model>> {
+        self.configured
+            .get_or_try_init(|| self.make(models, limits))
             .await
             .cloned()
     }
 
-    async fn make(&self, config: &AgentConfig) -> Result<Arc<dyn Model>> {
-        let (base_url, hub_key) = match &config.model.gateway {
+    /// One model that asks `models` in order. Fails when there is no key.
+    pub async fn make(
+        &self,
+        models: &[ModelSettings],
+        limits: &Timeouts,
+    ) -> Result<Arc<dyn Model>> {
+        let mut targets = Vec::with_capacity(models.len());
+        for settings in models {
+            let model = self.one(settings, limits).await?;
+            targets.push(Target {
+                model,
+                settings: settings.request.clone(),
+            });
+        }
+        if targets.len() == 1 {
+            return Ok(targets.remove(0).model);
+        }
+        Ok(Arc::new(Fallback::new(targets)))
+    }
+
+    async fn one(&self, settings: &ModelSettings, limits: &Timeouts) -> Result<Arc<dyn Model>> {
+        let (base_url, hub_key) = match &settings.gateway {
             Gateway::At(url) => (url.clone(), None),
-            Gateway::Hub(hub) => ask_hub(hub).await?,
+            Gateway::Hub(hub) => self.hub.get_or_try_init(|| ask_hub(hub)).await?.clone(),
         };
-        let key = config.model.api_key.clone().or(hub_key).ok_or_else(|| {
+        let api_key = settings.api_key.clone().or(hub_key).ok_or_else(|| {
             KernelError::new(
                 ErrorKind::Resource,
                 "no API key found: set config.model.apiKey, or TCB_API_KEY in the environment",
             )
         })?;
-        let messages = GatewayModel::new(
-            Messages,
-            GatewayConfig {
-                base_url,
-                api_key: key,
-                headers: HeaderMap::new(),
-                proxy: config.proxy.clone(),
-                limits: Limits {
-                    first_byte: config.timeouts.first_byte,
-                    idle: config.timeouts.idle,
-                    request: config.timeouts.request,
-                },
-                clock: self.clock.clone(),
+        let gateway = GatewayConfig {
+            base_url,
+            api_key,
+            headers: settings.headers.clone(),
+            proxy: self.proxy.clone(),
+            limits: Limits {
+                first_byte: limits.first_byte,
+                idle: limits.idle,
+                request: limits.request,
             },
-        );
+            clock: self.clock.clone(),
+        };
+        let model: Arc<dyn Model> = match settings.protocol {
+            WireProtocol::Messages => Arc::new(GatewayModel::new(Messages, gateway)),
+            WireProtocol::Chat => Arc::new(GatewayModel::new(Chat, gateway)),
+        };
         let policy = RetryPolicy {
-            max_retries: config.model.max_retries,
-            restart: config.model.restart,
+            max_retries: settings.max_retries,
+            restart: settings.restart,
             backoff: Backoff::default(),
         };
-        Ok(Arc::new(Retry::new(
-            Arc::new(messages),
-            policy,
-            self.clock.clone(),
-        )))
+        Ok(Arc::new(Retry::new(model, policy, self.clock.clone())))
     }
 }
 

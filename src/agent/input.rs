@@ -4,7 +4,8 @@ use crate::base::json::type_name;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::Json;
 
-use super::config::Fields;
+use super::config::model::{self, ModelSettings};
+use super::config::{AgentConfig, Fields, Limits};
 
 /// A message of the user, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,17 +14,48 @@ pub struct Input {
 }
 
 /// Options of one `send`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SendOptions;
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// Models in the place of those of the agent.
+    pub models: Option<Vec<ModelSettings>>,
+    pub limits: Limits,
+}
 
 impl SendOptions {
     /// Checks the options. `signal` and `throwOnError` are the business of the binding.
-    pub fn parse(options: &Json) -> Result<Self> {
+    pub fn parse(options: &Json, config: &AgentConfig) -> Result<Self> {
         let fields = Fields::optional("send options", options)?;
-        for key in ["runtime", "model", "maxTokens", "limits", "traceparent"] {
+        for key in ["runtime", "traceparent"] {
             fields.not_built(key, Json::is_null)?;
         }
-        Ok(Self)
+        let limits = config.limits.changed_by(&fields)?;
+        let mut models = models(&fields, config)?;
+        if let Some(max_tokens) = model::max_tokens(&fields)? {
+            for model in models.get_or_insert_with(|| config.models.clone()) {
+                model.request.max_tokens = max_tokens;
+            }
+        }
+        match fields.unknown().first() {
+            None => Ok(Self { models, limits }),
+            Some(unknown) => Err(KernelError::invalid(format!(
+                "{unknown} is not an option of send"
+            ))),
+        }
+    }
+}
+
+/// The models that the options name. An id alone keeps the other settings of the agent's model.
+fn models(fields: &Fields<'_>, config: &AgentConfig) -> Result<Option<Vec<ModelSettings>>> {
+    match fields.get("model") {
+        None => Ok(None),
+        Some(Json::String(id)) if !id.trim().is_empty() => {
+            let mut model = config.models[0].clone();
+            model.request.model.clone_from(id);
+            Ok(Some(vec![model]))
+        }
+        Some(value) => {
+            model::models(&fields.path("model"), value, &config.model_defaults).map(Some)
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Body, ErrorInfo, Json, LogLevel, Phase, StopReason, Usage};
 use crate::tool::SessionRef;
 
+use super::config::Limits;
 use super::core::AgentCore;
 use super::input::{Input, SendOptions};
 
@@ -97,7 +98,7 @@ impl Session {
         options: &Json,
         interrupter: Interrupter,
     ) -> Result<RunHandle> {
-        SendOptions::parse(options)?;
+        let options = SendOptions::parse(options, &self.agent.config)?;
         let input = match Input::parse(input) {
             Err(error) if error.kind() == ErrorKind::InvalidConfig => return Err(error),
             input => input,
@@ -111,7 +112,8 @@ impl Session {
         let (end_sender, end) = watch::channel(None);
         let (session, run_interrupter) = (self.clone(), interrupter.clone());
         tokio::spawn(async move {
-            let run = AssertUnwindSafe(session.run(&sink, &run_interrupter, input)).catch_unwind();
+            let run = AssertUnwindSafe(session.run(&sink, &run_interrupter, input, options))
+                .catch_unwind();
             let end = Arc::new(run.await.unwrap_or_else(|_| panicked()));
             session.vacate();
             // The session is free before its consumer learns that the run is over.
@@ -220,12 +222,13 @@ impl Session {
         sink: &UpdateSink,
         interrupter: &Interrupter,
         input: Result<Input>,
+        options: SendOptions,
     ) -> RunEnd {
         let prepared = async {
             sink.phase(Phase::Preparing, None).await;
             let input = input?;
             self.enter().await?;
-            Ok((input, self.engine().await?))
+            Ok((input, self.engine(options).await?))
         };
         let (input, engine) = match interrupter.unless(prepared).await {
             Some(Ok(prepared)) => prepared,
@@ -260,19 +263,25 @@ impl Session {
         }
     }
 
-    async fn engine(&self) -> Result<EngineConfig> {
+    async fn engine(&self, options: SendOptions) -> Result<EngineConfig> {
         let config = &self.agent.config;
+        let Limits { run, timeouts } = options.limits;
+        let changes_waiting = timeouts != config.limits.timeouts;
+        let models = options.models.as_deref().unwrap_or(&config.models);
+        let model = if options.models.is_some() || changes_waiting {
+            self.agent.model.make(models, &timeouts).await?
+        } else {
+            self.agent.model.configured(models, &timeouts).await?
+        };
+        let primary = &models[0];
         Ok(EngineConfig {
-            model: self.agent.model.get(config).await?,
-            model_id: config.model.id.clone(),
+            model,
+            settings: primary.request.clone(),
             system: config.system_prompt.clone(),
-            max_tokens: config.model.max_tokens,
-            temperature: config.model.temperature,
-            cache_marks: config.model.cache_marks,
-            context_window: config.model.context_window,
+            context_window: primary.context_window,
             stream_text: config.stream_text,
-            limits: config.run_limits,
-            tool_concurrency: config.timeouts.tool_concurrency,
+            limits: run,
+            tool_concurrency: timeouts.tool_concurrency,
             tool_result_limit: TOOL_RESULT_LIMIT,
             clock: self.agent.clock.clone(),
         })

@@ -27,7 +27,7 @@ pub use transcript::Transcript;
 
 use crate::base::clock::SharedClock;
 use crate::error::Result;
-use crate::model::Model;
+use crate::model::{Model, RequestSettings};
 use crate::protocol::Json;
 use crate::tool::{SessionRef, ToolContext, ToolOutput};
 
@@ -35,11 +35,8 @@ use crate::tool::{SessionRef, ToolContext, ToolOutput};
 pub struct EngineConfig {
     /// The model, retry layer included.
     pub model: Arc<dyn Model>,
-    pub model_id: String,
+    pub settings: RequestSettings,
     pub system: Option<String>,
-    pub max_tokens: u32,
-    pub temperature: Option<f64>,
-    pub cache_marks: bool,
     /// Tokens that fit the model's context.
     pub context_window: u64,
     /// Whether text is told as it grows, or each block at once.

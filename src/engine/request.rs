@@ -18,13 +18,10 @@ pub fn build(
     let mut messages = messages(transcript);
     let repairs = repair(&mut messages);
     let request = ModelRequest {
-        model: config.model_id.clone(),
+        settings: config.settings.clone(),
         system: config.system.clone(),
         messages,
         tools: tools.declarations(),
-        max_tokens: config.max_tokens,
-        temperature: config.temperature,
-        cache_marks: config.cache_marks,
     };
     (request, repairs)
 }

@@ -260,6 +260,10 @@ impl Run<'_> {
                     self.sink.emit(Body::Restart { message_id, reason }).await;
                 }
             }
+            if let ModelEvent::FellBack { from, to } = &event {
+                self.log(&format!("{from} is not available; {to} answers instead"))
+                    .await;
+            }
             teller.tell(event, &mut builder, announced).await?;
             if finished {
                 return Ok(builder.finish());

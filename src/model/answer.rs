@@ -77,6 +77,7 @@ impl<'a> AnswerBuilder<'a> {
             ModelEvent::Usage(usage) => self.answer.usage = usage,
             ModelEvent::Stopped { reason } => self.answer.stop_reason = reason,
             ModelEvent::Restart { .. } => *self = Self::new(self.taken),
+            ModelEvent::FellBack { .. } => {}
             ModelEvent::Finished => {
                 for index in self.open_indexes() {
                     self.close(index);

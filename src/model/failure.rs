@@ -21,7 +21,8 @@ pub fn from_response(status: u16, headers: &HeaderMap, body: &str) -> KernelErro
         .as_str()
         .or_else(|| json["message"].as_str());
     let text = said.map_or_else(|| plain_text(body), |text| excerpt(text, MESSAGE_KEPT));
-    let kind = if is_context_overflow(&text) && (400..500).contains(&status) {
+    let is_too_long = is_context_overflow(&text) || is_context_code(&json["error"]);
+    let kind = if is_too_long && (400..500).contains(&status) {
         ErrorKind::ModelContext
     } else {
         kind_of_status(status)
@@ -47,16 +48,19 @@ pub fn from_response(status: u16, headers: &HeaderMap, body: &str) -> KernelErro
 
 /// The error for an `error` event inside a stream.
 pub fn from_event(error: &Json, request_id: Option<String>) -> KernelError {
-    let name = error["type"].as_str().unwrap_or("error");
+    let name = error["type"]
+        .as_str()
+        .or_else(|| error["code"].as_str())
+        .unwrap_or("error");
     let text = excerpt(error["message"].as_str().unwrap_or_default(), MESSAGE_KEPT);
     let (kind, status) = match name {
         "overloaded_error" => (ErrorKind::ModelOverloaded, Some(OVERLOADED)),
-        "rate_limit_error" => (ErrorKind::ModelRateLimit, Some(429)),
+        "rate_limit_error" | "rate_limit_exceeded" => (ErrorKind::ModelRateLimit, Some(429)),
         "authentication_error" => (ErrorKind::ModelAuth, Some(401)),
         "permission_error" => (ErrorKind::ModelAuth, Some(403)),
         "not_found_error" => (ErrorKind::ModelNotFound, Some(404)),
         "request_too_large" => (ErrorKind::ModelRequest, Some(413)),
-        "invalid_request_error" if is_context_overflow(&text) => {
+        _ if is_context_overflow(&text) || is_context_code(error) => {
             (ErrorKind::ModelContext, Some(400))
         }
         "invalid_request_error" => (ErrorKind::ModelRequest, Some(400)),
@@ -102,6 +106,11 @@ fn kind_of_status(status: u16) -> ErrorKind {
         500..=599 => ErrorKind::ModelServer,
         _ => ErrorKind::ModelRequest,
     }
+}
+
+/// The code of the chat completions protocol for the same.
+fn is_context_code(error: &Json) -> bool {
+    error["code"] == "context_length_exceeded"
 }
 
 /// How gateways say that the conversation is too long.

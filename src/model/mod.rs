@@ -4,7 +4,9 @@
 //! layer around any driver. Nothing here knows of transcripts, tools that run, or sessions.
 
 mod answer;
+pub mod chat;
 mod failure;
+mod fallback;
 pub mod gateway;
 pub mod messages;
 mod retry;
@@ -16,11 +18,12 @@ use futures_util::stream::BoxStream;
 use serde::Serialize;
 
 pub use answer::{Answer, AnswerBuilder};
+pub use fallback::{Fallback, Target};
 pub use retry::{Retry, RetryPolicy};
 pub use sse::{EventTooLarge, SseDecoder};
 
 use crate::error::{ErrorKind, KernelError, Result};
-use crate::protocol::{ContentBlock, Json, RestartReason, Role, Usage};
+use crate::protocol::{ContentBlock, Json, JsonMap, RestartReason, Role, Usage};
 
 /// A model behind some wire protocol.
 pub trait Model: Send + Sync {
@@ -32,17 +35,29 @@ pub trait Model: Send + Sync {
 pub type ModelStream = BoxStream<'static, Result<ModelEvent>>;
 
 /// A request, independent of the wire protocol. Valid by construction: see `engine::request`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ModelRequest {
-    pub model: String,
+    pub settings: RequestSettings,
     pub system: Option<String>,
     pub messages: Vec<RequestMessage>,
     /// Sorted by name.
     pub tools: Arc<[ToolDeclaration]>,
+}
+
+/// What the model is asked to be, apart from the conversation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RequestSettings {
+    /// Id of the model.
+    pub model: String,
+    /// Most tokens of the answer.
     pub max_tokens: u32,
     pub temperature: Option<f64>,
+    /// Settings of the model's reasoning, as the protocol spells them.
+    pub thinking: Option<Json>,
     /// Whether prompt cache marks are set.
     pub cache_marks: bool,
+    /// Further fields of the request body.
+    pub extra: JsonMap,
 }
 
 /// One message of a request. Its role differs from those of its neighbours.
@@ -81,6 +96,8 @@ pub enum ModelEvent {
     Stopped { reason: Option<String> },
     /// The answer is complete.
     Finished,
+    /// Another model takes over.
+    FellBack { from: String, to: String },
     /// The answer so far is void: the request is sent again. `shown` says whether a consumer may
     /// have seen a part of it.
     Restart { reason: RestartReason, shown: bool },

@@ -178,15 +178,7 @@ mod tests {
         };
         let script = Arc::new(Script(Mutex::new(plays)));
         let model = Retry::new(script.clone(), policy, Arc::new(SystemClock));
-        let request = ModelRequest {
-            model: "m".into(),
-            system: None,
-            messages: Vec::new(),
-            tools: Arc::new([]),
-            max_tokens: 1,
-            temperature: None,
-            cache_marks: true,
-        };
+        let request = ModelRequest::default();
         let start = Instant::now();
         let events = model.stream(Arc::new(request)).collect().await;
         assert!(script.0.lock().unwrap().is_empty(), "a request is missing");

@@ -175,6 +175,11 @@ pub fn is_object(value: &Json) -> bool {
         && mark(value).is_none_or(|mark| mark.get("type") == Some(&Json::from("instance")))
 }
 
+/// Whether a value stands for something that JSON cannot say.
+pub fn is_mark(value: &Json) -> bool {
+    mark(value).is_some()
+}
+
 pub fn as_function(value: &Json) -> Option<FunctionId> {
     let mark = mark(value).filter(|mark| mark.get("type") == Some(&Json::from("function")))?;
     mark.get("index")?
@@ -202,7 +207,8 @@ fn mark(value: &Json) -> Option<&JsonMap> {
     value.get(MARK)?.as_object()
 }
 
-fn wrong(path: &str, what: &str, value: &Json) -> KernelError {
+/// An error about the value at a path.
+pub fn wrong(path: &str, what: &str, value: &Json) -> KernelError {
     KernelError::invalid(format!("{path} must be {what}, not {}", describe(value)))
 }
 

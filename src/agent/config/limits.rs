@@ -1,4 +1,4 @@
-//! `config.limits`: what a run may use up, and how long the kernel waits.
+//! `limits`: what a run may use up, and how long the kernel waits.
 
 use std::time::Duration;
 
@@ -11,14 +11,15 @@ use super::Fields;
 const MAX_MS: u64 = 7 * 24 * 3_600 * 1_000;
 const MAX_COUNT: u64 = 1_000_000;
 
-const DEFAULT_MAX_TURNS: u64 = 250;
-const DEFAULT_FIRST_BYTE_MS: u64 = 120_000;
-const DEFAULT_IDLE_MS: u64 = 120_000;
-const DEFAULT_REQUEST_MS: u64 = 600_000;
-const DEFAULT_TOOL_CONCURRENCY: u64 = 10;
+/// All limits of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub run: RunLimits,
+    pub timeouts: Timeouts,
+}
 
 /// How long the kernel waits; zero means for ever.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     pub first_byte: Duration,
     pub idle: Duration,
@@ -29,45 +30,100 @@ pub struct Timeouts {
     pub tool_concurrency: usize,
 }
 
-/// What a run may use up.
-pub fn run_limits(config: &Fields<'_>) -> Result<RunLimits> {
-    let limits = config.object("limits")?;
-    let inner = limits
-        .as_ref()
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            run: RunLimits {
+                max_turns: 250,
+                ..RunLimits::default()
+            },
+            timeouts: Timeouts {
+                first_byte: Duration::from_mins(2),
+                idle: Duration::from_mins(2),
+                request: Duration::from_mins(10),
+                tool: Duration::ZERO,
+                tool_concurrency: 10,
+            },
+        }
+    }
+}
+
+/// The limits of a configuration; `maxTurns` beside `limits` is an alias.
+pub fn check(config: &Fields<'_>) -> Result<Limits> {
+    let alias = config.integer("maxTurns", 0..=MAX_COUNT)?;
+    let inner = config.object("limits")?;
+    let inner = inner
         .map(|limits| limits.integer("maxTurns", 0..=MAX_COUNT))
         .transpose()?
         .flatten();
-    let outer = config.integer("maxTurns", 0..=MAX_COUNT)?;
-    if let (Some(inner), Some(outer)) = (inner, outer)
-        && inner != outer
-    {
+    if alias.is_some() && inner.is_some() && alias != inner {
         return Err(KernelError::invalid(
             "config.maxTurns and config.limits.maxTurns differ: they are one setting, give it once",
         ));
     }
-    let max_turns = inner.or(outer).unwrap_or(DEFAULT_MAX_TURNS);
-    let mut run = RunLimits {
-        max_turns: u32::try_from(max_turns).unwrap_or(u32::MAX),
-        ..RunLimits::default()
-    };
-    let Some(limits) = limits else { return Ok(run) };
-    run.max_tokens = limits
-        .integer("maxTokensPerTurn", 0..=u64::from(u32::MAX))?
-        .unwrap_or(0);
-    run.max_time = Duration::from_millis(limits.integer("maxMs", 0..=MAX_MS)?.unwrap_or(0));
-    run.max_cost = limits.number("maxCost", 0.0..=1e12)?;
-    let prices = limits
-        .object("prices")?
-        .map(|fields| prices(&fields))
-        .transpose()?;
-    if run.max_cost.is_some() && prices.is_none() {
-        return Err(KernelError::invalid(
-            "config.limits.maxCost needs config.limits.prices: {input, output, cacheRead, cacheWrite} \
-             for a million tokens",
-        ));
+    let mut limits = Limits::default().changed_by(config)?;
+    if let Some(max_turns) = alias {
+        limits.run.max_turns = count(max_turns);
     }
-    run.prices = prices.unwrap_or_default();
-    Ok(run)
+    Ok(limits)
+}
+
+impl Limits {
+    /// These limits, with those that the object `limits` of `fields` names.
+    pub fn changed_by(self, fields: &Fields<'_>) -> Result<Self> {
+        let Some(given) = fields.object("limits")? else {
+            return Ok(self);
+        };
+        let ms = |key, old| -> Result<Duration> {
+            Ok(given
+                .integer(key, 0..=MAX_MS)?
+                .map_or(old, Duration::from_millis))
+        };
+        let Self { run, timeouts } = self;
+        let prices = given
+            .object("prices")?
+            .map(|fields| prices(&fields))
+            .transpose()?;
+        let max_cost = given.number("maxCost", 0.0..=1e12)?.or(run.max_cost);
+        if max_cost.is_some() && prices.is_none() && run.prices == Prices::default() {
+            return Err(KernelError::invalid(format!(
+                "{} needs {}: {{input, output, cacheRead, cacheWrite}} for a million tokens",
+                given.path("maxCost"),
+                given.path("prices")
+            )));
+        }
+        let width = given.integer("toolConcurrency", 1..=1_000)?;
+        let changed = Self {
+            run: RunLimits {
+                max_turns: given
+                    .integer("maxTurns", 0..=MAX_COUNT)?
+                    .map_or(run.max_turns, count),
+                max_tokens: given
+                    .integer("maxTokensPerTurn", 0..=u64::from(u32::MAX))?
+                    .unwrap_or(run.max_tokens),
+                max_time: ms("maxMs", run.max_time)?,
+                max_cost,
+                prices: prices.unwrap_or(run.prices),
+            },
+            timeouts: Timeouts {
+                first_byte: ms("firstByteMs", timeouts.first_byte)?,
+                idle: ms("idleMs", timeouts.idle)?,
+                request: ms("requestMs", timeouts.request)?,
+                tool: ms("toolTimeoutMs", timeouts.tool)?,
+                tool_concurrency: width
+                    .and_then(|width| usize::try_from(width).ok())
+                    .unwrap_or(timeouts.tool_concurrency),
+            },
+        };
+        match given.unknown().first() {
+            None => Ok(changed),
+            Some(unknown) => Err(KernelError::invalid(format!("{unknown} is not a limit"))),
+        }
+    }
+}
+
+fn count(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 fn prices(fields: &Fields<'_>) -> Result<Prices> {
@@ -81,34 +137,4 @@ fn prices(fields: &Fields<'_>) -> Result<Prices> {
         cache_read: price("cacheRead")?.unwrap_or(input),
         cache_write: price("cacheWrite")?.unwrap_or(input),
     })
-}
-
-/// How long the kernel waits.
-pub fn timeouts(config: &Fields<'_>) -> Result<Timeouts> {
-    let limits = config.object("limits")?;
-    let ms = |key, default| -> Result<Duration> {
-        let given = limits
-            .as_ref()
-            .map(|limits| limits.integer(key, 0..=MAX_MS))
-            .transpose()?
-            .flatten();
-        Ok(Duration::from_millis(given.unwrap_or(default)))
-    };
-    let concurrency = limits
-        .as_ref()
-        .map(|limits| limits.integer("toolConcurrency", 1..=1_000));
-    let timeouts = Timeouts {
-        first_byte: ms("firstByteMs", DEFAULT_FIRST_BYTE_MS)?,
-        idle: ms("idleMs", DEFAULT_IDLE_MS)?,
-        request: ms("requestMs", DEFAULT_REQUEST_MS)?,
-        tool: ms("toolTimeoutMs", 0)?,
-        tool_concurrency: usize::try_from(
-            concurrency
-                .transpose()?
-                .flatten()
-                .unwrap_or(DEFAULT_TOOL_CONCURRENCY),
-        )
-        .unwrap_or(usize::MAX),
-    };
-    Ok(timeouts)
 }

@@ -13,14 +13,13 @@ mod tools;
 use std::sync::Arc;
 
 pub use fields::Fields;
-pub use limits::Timeouts;
-use model::ModelSettings;
+pub use limits::{Limits, Timeouts};
+use model::{ModelDefaults, ModelSettings};
 
 use crate::agent::hooks::HookTable;
 use crate::agent::host::{FunctionId, Host};
 use crate::base::environment::Environment;
 use crate::base::http::ProxyRules;
-use crate::engine::RunLimits;
 use crate::error::{KernelError, Result};
 use crate::protocol::Json;
 use crate::render::{Format, RenderOptions};
@@ -31,13 +30,14 @@ use crate::tool::ToolSet;
 pub struct AgentConfig {
     pub name: Option<String>,
     pub env_id: Arc<str>,
-    pub model: ModelSettings,
+    /// The models, primary first; the others take over when it is not available.
+    pub models: Vec<ModelSettings>,
+    pub model_defaults: ModelDefaults,
     pub system_prompt: Option<String>,
     /// Whether text is told as it grows.
     pub stream_text: bool,
     pub render: RenderOptions,
-    pub run_limits: RunLimits,
-    pub timeouts: Timeouts,
+    pub limits: Limits,
     pub tools: ToolSet,
     pub hooks: HookTable,
     pub proxy: ProxyRules,
@@ -57,13 +57,15 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     let env_id = fields.text("envId")?.ok_or_else(|| {
         KernelError::invalid("config.envId is required and must be a non-empty string")
     })?;
-    let run_limits = limits::run_limits(&fields)?;
-    let timeouts = limits::timeouts(&fields)?;
+    let limits = limits::check(&fields)?;
     let format = format(&fields)?;
-    let mut model = model::check(&fields, env_id, environment)?;
-    // That format cannot take text back.
-    model.restart &= format != Format::Events;
-    let tools = tools::check(&fields, host, timeouts.tool)?;
+    let model_defaults = ModelDefaults::check(&fields, env_id, environment)?;
+    let mut models = model::check(&fields, &model_defaults)?;
+    for model in &mut models {
+        // That format cannot take text back.
+        model.restart &= format != Format::Events;
+    }
+    let tools = tools::check(&fields, host, limits.timeouts.tool)?;
     let hooks = hooks(&fields)?;
     let proxy = proxy(&fields, environment)?;
     later::check(&fields, environment)?;
@@ -74,7 +76,8 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     let config = AgentConfig {
         name: fields.string("name")?.map(str::to_owned),
         env_id: env_id.into(),
-        model,
+        models,
+        model_defaults,
         system_prompt: fields
             .string("systemPrompt")?
             .filter(|text| !text.trim().is_empty())
@@ -84,8 +87,7 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
             format,
             extras: fields.boolean("streamExtras")?.unwrap_or(true),
         },
-        run_limits,
-        timeouts,
+        limits,
         tools,
         hooks,
         proxy,

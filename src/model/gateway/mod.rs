@@ -125,7 +125,10 @@ impl<P: Protocol> GatewayModel<P> {
         request: &ModelRequest,
         allowance: &mut Allowance,
     ) -> Result<reqwest::Response> {
-        let asked = request.max_tokens.min(self.ceiling.load(Ordering::Relaxed));
+        let asked = request
+            .settings
+            .max_tokens
+            .min(self.ceiling.load(Ordering::Relaxed));
         let error = match self.attempt(request, asked, allowance).await {
             Ok(response) => return Ok(response),
             Err(error) => error,
@@ -154,7 +157,10 @@ impl<P: Protocol> GatewayModel<P> {
         if response.status().is_success() {
             Ok(response)
         } else {
-            Err(self.exchange().failure(response, &request.model).await)
+            Err(self
+                .exchange()
+                .failure(response, &request.settings.model)
+                .await)
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::model::{ModelRequest, RequestMessage, ToolDeclaration};
-use crate::protocol::{ContentBlock, Role};
+use crate::protocol::{ContentBlock, Json, JsonMap, Role};
 
 /// The JSON text of a request.
 ///
@@ -13,14 +13,14 @@ use crate::protocol::{ContentBlock, Role};
 /// message that may carry one. The same conversation gives the same bytes, so that prefixes match.
 pub fn body(request: &ModelRequest, max_tokens: u32) -> Result<Vec<u8>, serde_json::Error> {
     let last = request.messages.len().saturating_sub(1);
-    let marked = |at| request.cache_marks && at == last;
+    let marked = |at| request.settings.cache_marks && at == last;
     let wire = Body {
-        model: &request.model,
+        model: &request.settings.model,
         max_tokens,
         system: request.system.as_deref().map(|text| {
             [Block {
                 block: ContentBlock::text(text),
-                cache_control: mark(request.cache_marks),
+                cache_control: mark(request.settings.cache_marks),
             }]
         }),
         messages: request
@@ -33,8 +33,10 @@ pub fn body(request: &ModelRequest, max_tokens: u32) -> Result<Vec<u8>, serde_js
             })
             .collect(),
         tools: &request.tools,
-        temperature: request.temperature,
+        temperature: request.settings.temperature,
+        thinking: request.settings.thinking.as_ref(),
         stream: true,
+        extra: &request.settings.extra,
     };
     serde_json::to_vec(&wire)
 }
@@ -50,7 +52,11 @@ struct Body<'a> {
     tools: &'a [ToolDeclaration],
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<&'a Json>,
     stream: bool,
+    #[serde(flatten)]
+    extra: &'a JsonMap,
 }
 
 struct Message<'a> {
@@ -130,13 +136,19 @@ fn may_be_marked(block: &ContentBlock) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value as Json, json};
+    use serde_json::json;
 
     use super::*;
+    use crate::model::RequestSettings;
 
     fn request(messages: Vec<RequestMessage>, cache_marks: bool) -> ModelRequest {
         ModelRequest {
-            model: "glm".into(),
+            settings: RequestSettings {
+                model: "glm".into(),
+                max_tokens: 100,
+                cache_marks,
+                ..RequestSettings::default()
+            },
             system: Some("be brief".into()),
             messages,
             tools: Arc::new([ToolDeclaration {
@@ -144,9 +156,6 @@ mod tests {
                 description: "adds".into(),
                 input_schema: json!({"type": "object", "z": 1, "a": 2}),
             }]),
-            max_tokens: 100,
-            temperature: None,
-            cache_marks,
         }
     }
 
@@ -158,7 +167,7 @@ mod tests {
     }
 
     fn sent(request: &ModelRequest) -> Json {
-        serde_json::from_slice(&body(request, request.max_tokens).unwrap()).unwrap()
+        serde_json::from_slice(&body(request, request.settings.max_tokens).unwrap()).unwrap()
     }
 
     #[test]
