@@ -13,17 +13,46 @@ export declare function createAgent<F extends StreamFormat = 'acp'>(
 ): Agent<StreamElement<F>>;
 
 /** Formats of the stream. */
-export type StreamFormat = 'acp';
+export type StreamFormat = 'acp' | 'acp-v1' | 'acp-jsonrpc' | 'events';
 
 /** What a stream in a format consists of. */
-export type StreamElement<F extends StreamFormat> = F extends 'acp' ? AcpSessionUpdate : never;
+export type StreamElement<F extends StreamFormat> = F extends 'acp'
+  ? AcpSessionUpdate
+  : F extends 'acp-v1'
+    ? AcpV1SessionUpdate
+    : F extends 'acp-jsonrpc'
+      ? AcpStreamMessage
+      : SessionEvent;
+
+/** An element with the field names of ACP 1.0 alone: no `input`, `result`, `error`. */
+export type AcpV1SessionUpdate = WithoutAliases<AcpSessionUpdate>;
+
+type WithoutAliases<E> = E extends { sessionUpdate: 'tool_call' | 'tool_call_update' }
+  ? Omit<E, 'input' | 'result' | 'error' | 'parentToolCallId'>
+  : E;
+
+/** An element in a JSON-RPC envelope, ready to be written to a stream of server-sent events. */
+export interface AcpStreamMessage {
+  jsonrpc: '2.0';
+  method: 'session/update';
+  params: { sessionId: string; update: AcpV1SessionUpdate };
+}
+
+/** One element of the stream in the format `'events'`. */
+export type SessionEvent =
+  | SessionEventData
+  /** The run failed; `session_idle` follows. */
+  | { type: 'error'; error: KernelError };
 
 /** Settings of an agent. */
 export interface AgentConfig<F extends StreamFormat = 'acp'> {
   /** CloudBase environment id; names the gateway unless `model.apiBaseUrl` is given. */
   envId: string;
-  /** Model id, or the model with its settings. */
-  model: string | ModelSpec;
+  /**
+   * Model id, or the model with its settings; a list names fallbacks that take over, after two
+   * retries, from a model that is overloaded, limited or out of reach.
+   */
+  model: ModelInput | ModelInput[];
   /** Alias of `model.apiKey`. */
   apiKey?: string;
   /** Shown as `agent.name`. */
@@ -60,6 +89,9 @@ export interface AgentConfig<F extends StreamFormat = 'acp'> {
   sandbox?: { enabled: false };
 }
 
+/** A model id, or a model with its settings. */
+export type ModelInput = string | ModelSpec;
+
 /** A model and how to talk to it. */
 export interface ModelSpec {
   /** Model id as the gateway knows it. */
@@ -67,12 +99,12 @@ export interface ModelSpec {
   /** Key of the gateway. Default: `TCB_API_KEY`, else `CLOUDBASE_APIKEY`, read once. */
   apiKey?: string;
   /**
-   * Base address of a gateway with the Messages API; `/v1/messages` is appended. Default:
-   * `endpoints.gateway`, else the gateway of the environment `envId`.
+   * Base address of the gateway; `/v1/messages` is appended, or `/chat/completions` with the
+   * protocol `'openai'`. Default: `endpoints.gateway`, else the gateway of the environment `envId`.
    */
   apiBaseUrl?: string;
-  /** Wire protocol. Default: `'anthropic'`. */
-  protocol?: 'anthropic';
+  /** Wire protocol: Anthropic Messages, or OpenAI chat completions. Default: `'anthropic'`. */
+  protocol?: 'anthropic' | 'openai';
   /** Most tokens of one answer; lowered by itself when the gateway names a limit. Default: 32,000. */
   maxTokens?: number;
   /** Tokens that fit the model's context. Default: 200,000. */
@@ -83,11 +115,20 @@ export interface ModelSpec {
   maxRetries?: number;
   /**
    * Whether a request that breaks after text was shown is repeated, at most twice. `'auto'`
-   * announces it by `agent_phase` with `restart: true`; `'never'` ends the run. Default: `'auto'`.
+   * announces it by `agent_phase` with `restart: true`; `'never'` ends the run, and so does the
+   * stream format `'events'`, which has no word for it. Default: `'auto'`.
    */
   restart?: 'auto' | 'never';
-  /** Whether prompt cache marks are set. Default: true. */
+  /** Whether prompt cache marks are set (protocol `'anthropic'`). Default: true. */
   cacheMarks?: boolean;
+  /** The model's reasoning, as the Messages API spells it. Default: not sent. */
+  thinking?: Record<string, unknown>;
+  /** Further fields of the request body; those that the kernel writes are refused. */
+  options?: Record<string, unknown>;
+  /** Further headers of the request; those that the kernel writes are refused. */
+  headers?: Record<string, string>;
+  /** Names of beta features, sent as `anthropic-beta` (protocol `'anthropic'`). */
+  betas?: string[];
 }
 
 /** Limits of a run and of waiting. Zero means none, except where a range is given. */
@@ -277,6 +318,12 @@ export interface SendOptions {
   signal?: AbortSignal;
   /** Whether the iterator rejects with the error of the run after `idle`. Default: false. */
   throwOnError?: boolean;
+  /** Model of this run. An id alone keeps the other settings of the agent's model. */
+  model?: ModelInput | ModelInput[];
+  /** `maxTokens` of this run. */
+  maxTokens?: number;
+  /** Limits of this run, in the place of those of the agent that they name. */
+  limits?: Limits;
 }
 
 /** One conversation of one user; one run at a time. */

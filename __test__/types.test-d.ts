@@ -1,6 +1,14 @@
 /** Type tests: this file only has to compile. */
 import { createAgent, InvalidConfigError, KernelError } from '@cloudbase/open-agent-kernel';
-import type { AcpSessionUpdate, Agent, PromptResult, Session } from '@cloudbase/open-agent-kernel';
+import type {
+  AcpSessionUpdate,
+  AcpStreamMessage,
+  AcpV1SessionUpdate,
+  Agent,
+  PromptResult,
+  Session,
+  SessionEvent,
+} from '@cloudbase/open-agent-kernel';
 import { startEmulator } from '@cloudbase/open-agent-kernel/testing';
 import { z } from 'zod';
 
@@ -38,6 +46,15 @@ export async function uses(session: Session): Promise<PromptResult> {
   emulator.requests satisfies unknown[];
   return session.prompt({ type: 'message', content: 'hi' });
 }
+
+const base = { envId: 'env', model: 'glm-5.1' };
+isTrue<Equal<ReturnType<typeof createAgent<'events'>>, Agent<SessionEvent>>>();
+const events = createAgent({ ...base, streamFormat: 'events' });
+isTrue<Equal<typeof events, Agent<SessionEvent>>>();
+const jsonrpc = createAgent({ ...base, streamFormat: 'acp-jsonrpc' });
+isTrue<Equal<typeof jsonrpc, Agent<AcpStreamMessage>>>();
+const flat = createAgent({ ...base, streamFormat: 'acp-v1' });
+isTrue<Equal<typeof flat, Agent<AcpV1SessionUpdate>>>();
 
 // @ts-expect-error envId is required
 createAgent({ model: 'glm-5.1' });

@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "printing is what this program is for")]
 
 use open_agent_kernel::protocol::{AbortCause, LogLevel, Phase, RestartReason, ToolKind};
-use open_agent_kernel::render::acp;
+use open_agent_kernel::render::{acp, events};
 use ts_rs::{Config, TS};
 
 /// One exported declaration, with its documentation.
@@ -34,4 +34,6 @@ fn main() {
     declare::<acp::Log<'_>>(&config);
     declare::<acp::AgentPhase<'_>>(&config);
     declare::<acp::Element<'_>>(&config);
+    declare::<events::IdleReason>(&config);
+    declare::<events::Event<'_>>(&config);
 }
