@@ -5,6 +5,7 @@
  */
 import { native } from './js/native.js';
 
+export { AcpStreamAdapter } from './js/acp-stream-adapter.js';
 export { createAgent } from './js/agent.js';
 export {
   ConfigError,

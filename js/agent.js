@@ -15,11 +15,11 @@ import { prepareTools } from './tools.js';
 /** One configuration, many sessions. */
 class Agent {
   #native;
-  #revive;
+  #output;
 
-  constructor(agent, revive) {
+  constructor(agent, output) {
     this.#native = agent;
-    this.#revive = revive;
+    this.#output = output;
   }
 
   get id() {
@@ -32,7 +32,7 @@ class Agent {
 
   async startSession(options) {
     const session = await this.#native.startSession(optionsJson(options, 'startSession'));
-    return new Session(session, this.#revive);
+    return new Session(session, this.#output);
   }
 
   async resumeSession(reference) {
@@ -41,7 +41,7 @@ class Agent {
         'resumeSession: give a conversation id, or the text of getState()',
       );
     }
-    return new Session(await this.#native.resumeSession(reference), this.#revive);
+    return new Session(await this.#native.resumeSession(reference), this.#output);
   }
 
   async prompt(input, options) {
@@ -86,7 +86,8 @@ export function createAgent(config) {
   const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
   const agent = native.createAgent(text, environment(), callbacks.dispatch);
   warn(agent);
-  return new Agent(agent, fields.streamFormat === 'events' ? reviveEvent : undefined);
+  const revive = fields.streamFormat === 'events' ? reviveEvent : undefined;
+  return new Agent(agent, { revive, adapter: fields.streamAdapter ?? undefined });
 }
 
 /** In the format `'events'` an error is an object. */

@@ -3,6 +3,9 @@
  *
  * @module
  */
+import { randomUUID } from 'node:crypto';
+
+import { AdaptedStream } from './adapter.js';
 import { InvalidConfigError } from './errors.js';
 import { toJson } from './json.js';
 import { refuseUnbuilt } from './not-built.js';
@@ -12,11 +15,15 @@ import { RunStream, reasonText, stopperFor } from './stream.js';
 /** One conversation of one user. */
 export class Session {
   #native;
-  #revive;
+  #output;
 
-  constructor(native, revive) {
+  /**
+   * @param {object} native
+   * @param {{ revive?: (element: object) => object, adapter?: object }} output how elements are made
+   */
+  constructor(native, output) {
     this.#native = native;
-    this.#revive = revive;
+    this.#output = output;
   }
 
   get id() {
@@ -34,7 +41,15 @@ export class Session {
       const { stopper, release } = stopperFor(signal);
       return { run: this.#native.run(...texts, stopper), release };
     };
-    return new RunStream(open, { throwOnError, revive: this.#revive });
+    const { revive, adapter } = this.#output;
+    const stream = new RunStream(open, { throwOnError, revive });
+    return adapter ? new AdaptedStream(stream, adapter, this.#context()) : stream;
+  }
+
+  /** What a custom adapter is told about a run. */
+  #context() {
+    const { id, userId } = this;
+    return { conversationId: id, sessionId: id, userId, turnId: randomUUID() };
   }
 
   async prompt(input, options) {

@@ -7,6 +7,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -18,7 +19,10 @@ use crate::engine::{
     EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, update_channel,
 };
 use crate::error::{ErrorKind, KernelError, Result};
-use crate::protocol::{AbortCause, Body, ErrorInfo, Json, LogLevel, Phase, StopReason, Usage};
+use crate::protocol::{
+    AbortCause, Body, ErrorInfo, Json, LogLevel, Phase, RunSummary, StopReason, Usage,
+};
+use crate::render::Format;
 use crate::tool::SessionRef;
 
 use super::config::Limits;
@@ -112,6 +116,7 @@ impl Session {
         let (end_sender, end) = watch::channel(None);
         let (session, run_interrupter) = (self.clone(), interrupter.clone());
         tokio::spawn(async move {
+            let started = sink.instant();
             let run = AssertUnwindSafe(session.run(&sink, &run_interrupter, input, options))
                 .catch_unwind();
             let end = Arc::new(run.await.unwrap_or_else(|_| panicked()));
@@ -119,7 +124,7 @@ impl Session {
             // The session is free before its consumer learns that the run is over.
             done.send_replace(true);
             end_sender.send_replace(Some(end.clone()));
-            tell_end(&sink, &end).await;
+            tell_end(&sink, &end, sink.instant() - started).await;
         });
         Ok(RunHandle {
             updates,
@@ -280,6 +285,7 @@ impl Session {
             system: config.system_prompt.clone(),
             context_window: primary.context_window,
             stream_text: config.stream_text,
+            tell_all: config.render.format == Format::Sdk,
             limits: run,
             tool_concurrency: timeouts.tool_concurrency,
             tool_result_limit: TOOL_RESULT_LIMIT,
@@ -322,7 +328,7 @@ impl Drop for RunHandle {
 }
 
 /// Tells how a run ended; idle comes last, exactly once.
-async fn tell_end(sink: &UpdateSink, end: &RunEnd) {
+async fn tell_end(sink: &UpdateSink, end: &RunEnd, elapsed: Duration) {
     if let Some(error) = &end.error {
         let body = Body::Log {
             level: LogLevel::Error,
@@ -331,9 +337,16 @@ async fn tell_end(sink: &UpdateSink, end: &RunEnd) {
         };
         sink.emit_now(body).await;
     }
+    let summary = RunSummary {
+        usage: end.usage,
+        requests: end.requests,
+        text: end.text.clone(),
+        elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        error: end.error.as_ref().map(|error| error.message().to_owned()),
+    };
     let body = Body::Idle {
         stop_reason: end.stop_reason.clone(),
-        usage: end.usage,
+        summary,
         abort: end.abort.clone(),
     };
     sink.emit_now(body).await;

@@ -109,7 +109,9 @@ impl Dispatch<'_> {
             content: output.into_content(),
             is_error,
         };
+        let known = self.transcript.entries().len();
         self.transcript.append_result(call, block, raw);
+        self.run.tell_entries(self.transcript, known).await;
         self.announced.retain(|announced| announced.id != call.id);
         let status = if is_error {
             ToolStatus::Failed

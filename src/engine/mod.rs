@@ -7,6 +7,7 @@
 mod budget;
 mod dispatch;
 mod outcome;
+mod raw;
 mod repair;
 mod request;
 mod run;
@@ -41,6 +42,8 @@ pub struct EngineConfig {
     pub context_window: u64,
     /// Whether text is told as it grows, or each block at once.
     pub stream_text: bool,
+    /// Whether the events of the model and the entries of the transcript are told as well.
+    pub tell_all: bool,
     pub limits: RunLimits,
     /// Most read-only tools that run at once.
     pub tool_concurrency: usize,

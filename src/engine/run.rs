@@ -174,7 +174,9 @@ impl Run<'_> {
             let next = patience.decide(&answer);
             let text = visible_text(&answer);
             let unreadable = answer.unreadable.clone();
+            let known = transcript.entries().len();
             let calls = transcript.append_answer(answer);
+            self.tell_entries(transcript, known).await;
             if !text.is_empty() {
                 progress.text.clone_from(&text);
             }
@@ -247,7 +249,7 @@ impl Run<'_> {
         announced: &mut Vec<Announced>,
     ) -> Result<Answer, KernelError> {
         let mut builder = AnswerBuilder::new(transcript.taken_ids());
-        let mut teller = tell::Teller::new(self.sink, self.tools, self.config.stream_text);
+        let mut teller = tell::Teller::new(self.sink, self.tools, self.config);
         while let Some(event) = events.next().await {
             let event = event?;
             let finished = event == ModelEvent::Finished;
@@ -270,6 +272,18 @@ impl Run<'_> {
             }
         }
         Err(truncated())
+    }
+
+    /// Tells the entries after the first `known`, for those who follow the transcript.
+    pub(super) async fn tell_entries(&self, transcript: &Transcript, known: usize) {
+        if !self.config.tell_all {
+            return;
+        }
+        for entry in &transcript.entries()[known..] {
+            self.sink
+                .emit_now(Body::Appended(Arc::new(entry.clone())))
+                .await;
+        }
     }
 
     async fn tell_text(&self, text: &str) {

@@ -11,7 +11,8 @@ use crate::model::{AnswerBuilder, BlockDelta, ModelEvent};
 use crate::protocol::{Body, ContentBlock, Json, ToolKind, ToolStatus};
 use crate::tool::ToolSet;
 
-use super::UpdateSink;
+use super::raw::RawEvents;
+use super::{EngineConfig, UpdateSink};
 
 /// Shortest time between two updates of one answer's inputs: parsing what came so far costs more the
 /// longer it gets.
@@ -31,18 +32,20 @@ pub struct Teller<'a> {
     /// Whether text is told as it grows; otherwise each block at its end.
     as_it_grows: bool,
     input_told: Instant,
+    /// Writes the events of the model, when they are told as well.
+    raw: Option<RawEvents>,
     /// The answer's id, made once for all its chunks.
     message_id: Arc<str>,
 }
 
 impl<'a> Teller<'a> {
-    pub fn new(sink: &'a UpdateSink, tools: &'a ToolSet, as_it_grows: bool) -> Self {
-        let input_told = sink.instant();
+    pub fn new(sink: &'a UpdateSink, tools: &'a ToolSet, config: &EngineConfig) -> Self {
         Self {
             sink,
             tools,
-            as_it_grows,
-            input_told,
+            as_it_grows: config.stream_text,
+            input_told: sink.instant(),
+            raw: config.tell_all.then(RawEvents::default),
             message_id: "".into(),
         }
     }
@@ -59,6 +62,9 @@ impl<'a> Teller<'a> {
         answer: &mut AnswerBuilder<'_>,
         announced: &mut Vec<Announced>,
     ) -> Result<()> {
+        if let Some(raw) = self.raw.as_mut().and_then(|raw| raw.event(&event)) {
+            self.sink.emit(Body::Raw(raw)).await;
+        }
         match event {
             ModelEvent::BlockStarted { index, block } => {
                 answer.apply(ModelEvent::BlockStarted { index, block })?;

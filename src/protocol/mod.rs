@@ -10,8 +10,8 @@ mod usage;
 pub use content::{ContentBlock, ImageSource, MessageContent, ResultContent, Role};
 pub use entry::{Entry, EntryMessage, Thread};
 pub use update::{
-    AbortCause, Body, ErrorInfo, LogLevel, Phase, RestartReason, StopReason, ToolKind, ToolStatus,
-    Update,
+    AbortCause, Body, ErrorInfo, LogLevel, Phase, RestartReason, RunSummary, StopReason, ToolKind,
+    ToolStatus, Update,
 };
 pub use usage::Usage;
 

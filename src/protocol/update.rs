@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{Json, JsonMap, Usage};
+use super::{Entry, Json, JsonMap, Usage};
 use crate::error::KernelError;
 
 /// One thing that happened in a turn.
@@ -91,13 +91,31 @@ pub enum Body {
         message_id: Arc<str>,
         reason: RestartReason,
     },
+    /// An event of the model in the words of the Messages API; only for custom stream adapters.
+    Raw(Json),
+    /// An entry was appended to the transcript; only for custom stream adapters.
+    Appended(Arc<Entry>),
     /// The end of the run; always the last update, exactly once.
     Idle {
         stop_reason: StopReason,
-        usage: Usage,
+        summary: RunSummary,
         /// For [`StopReason::Aborted`]: who asked, and the text of the reason.
         abort: Option<(AbortCause, Option<String>)>,
     },
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Sum over the requests.
+    pub usage: Usage,
+    /// Model requests that were answered.
+    pub requests: u32,
+    /// Text of the last answer.
+    pub text: String,
+    pub elapsed_ms: u64,
+    /// What went wrong, when the run failed.
+    pub error: Option<String>,
 }
 
 /// What the run is doing.

@@ -5,6 +5,7 @@
 pub mod acp;
 pub mod events;
 mod jsonrpc;
+mod sdk;
 
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub enum Format {
     AcpJsonRpc,
     /// Objects told apart by `type`.
     Events,
+    /// Messages of the Claude Agent SDK, for a custom stream adapter.
+    Sdk,
 }
 
 impl Format {
@@ -80,6 +83,7 @@ impl Renderer {
             Format::AcpV1 => list.push(acp::render(update, acp::Spelling::Raw, extras)),
             Format::AcpJsonRpc => list.push(jsonrpc::render(update, &self.session_id, extras)),
             Format::Events => list.push(events::render(update)),
+            Format::Sdk => list.push(sdk::render(update, &self.session_id)),
         }
     }
 }

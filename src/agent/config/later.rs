@@ -28,7 +28,6 @@ pub fn check(config: &Fields<'_>, environment: &Environment) -> Result<()> {
     permissions(config)?;
     mcp_servers(config)?;
     memory(config, environment, credentials)?;
-    stream(config)?;
     runtime(config)?;
     for key in [
         "logger",
@@ -396,16 +395,6 @@ fn memory(config: &Fields<'_>, environment: &Environment, has_credentials: bool)
         }
         Some(_) => Err(skills.wrong("enabled", "'all' or a list of skill names")),
     }
-}
-
-fn stream(config: &Fields<'_>) -> Result<()> {
-    if let Some(adapter) = config.get("streamAdapter") {
-        if !methods(adapter).contains(&"adapt") {
-            return Err(config.wrong("streamAdapter", "an object with the function adapt"));
-        }
-        return Err(KernelError::not_built("config.streamAdapter"));
-    }
-    Ok(())
 }
 
 fn runtime(config: &Fields<'_>) -> Result<()> {

@@ -62,8 +62,8 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     let model_defaults = ModelDefaults::check(&fields, env_id, environment)?;
     let mut models = model::check(&fields, &model_defaults)?;
     for model in &mut models {
-        // That format cannot take text back.
-        model.restart &= format != Format::Events;
+        // These formats cannot take text back.
+        model.restart &= !matches!(format, Format::Events | Format::Sdk);
     }
     let tools = tools::check(&fields, host, limits.timeouts.tool)?;
     let hooks = hooks(&fields)?;
@@ -98,9 +98,21 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     })
 }
 
+/// The format; a custom adapter reads messages of the Claude Agent SDK and decides the rest.
 fn format(fields: &Fields<'_>) -> Result<Format> {
     let name = fields.choice("streamFormat", &Format::NAMES)?;
-    Ok(name.and_then(Format::from_name).unwrap_or_default())
+    let Some(adapter) = fields.get("streamAdapter") else {
+        return Ok(name.and_then(Format::from_name).unwrap_or_default());
+    };
+    if !fields::methods(adapter).contains(&"adapt") {
+        return Err(fields.wrong("streamAdapter", "an object with the function adapt"));
+    }
+    if name.is_some() {
+        return Err(KernelError::invalid(
+            "config.streamFormat and config.streamAdapter exclude each other: the adapter makes the elements",
+        ));
+    }
+    Ok(Format::Sdk)
 }
 
 fn hooks(fields: &Fields<'_>) -> Result<HookTable> {

@@ -43,7 +43,11 @@ pub fn render(update: &Update, spelling: Spelling, extras: bool) -> Option<Eleme
             size: *size,
             totals: totals.into(),
         }),
-        Body::Thinking { .. } | Body::Usage { .. } | Body::TextEnd { .. } => return None,
+        Body::Thinking { .. }
+        | Body::Usage { .. }
+        | Body::TextEnd { .. }
+        | Body::Raw(_)
+        | Body::Appended(_) => return None,
         Body::ToolCall { .. } => Element::ToolCall(tool_call(update, spelling)?),
         Body::ToolInput { .. } | Body::ToolProgress { .. } | Body::ToolEnd { .. } => {
             Element::ToolCallUpdate(tool_call_update(update, spelling)?)
@@ -170,7 +174,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::{AbortCause, Json, RestartReason, ToolKind, Usage};
+    use crate::protocol::{AbortCause, Json, RestartReason, RunSummary, ToolKind, Usage};
     use crate::render::{Format, RenderOptions, Renderer};
 
     fn rendered(body: Body) -> Json {
@@ -289,7 +293,7 @@ mod tests {
             (
                 Body::Idle {
                     stop_reason: StopReason::Aborted,
-                    usage: totals,
+                    summary: RunSummary::default(),
                     abort: Some((AbortCause::Signal, Some("late".into()))),
                 },
                 json!({"sessionUpdate": "agent_phase", "phase": "idle", "timestamp": 7, "stopReason": "aborted", "cause": "signal", "reason": "late"}),
