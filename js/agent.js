@@ -7,6 +7,7 @@ import { Callbacks } from './callbacks.js';
 import { InvalidConfigError, errorFromCore } from './errors.js';
 import { prepareHooks } from './hooks.js';
 import { native } from './native.js';
+import { prepareLogger, prepareTelemetry } from './observers.js';
 import { ownFields, toPlainJson } from './plain.js';
 import { Session, checkSignal, inputJson } from './session.js';
 import { stopperFor } from './stream.js';
@@ -83,6 +84,8 @@ export function createAgent(config) {
   const fields = ownFields(config, 'config');
   fields.tools = prepareTools(fields.tools);
   fields.hooks = prepareHooks(fields.hooks);
+  fields.logger = prepareLogger(fields.logger);
+  fields.telemetry = prepareTelemetry(fields.telemetry);
   const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
   const agent = native.createAgent(text, environment(), callbacks.dispatch);
   warn(agent);

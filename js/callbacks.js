@@ -21,13 +21,15 @@ export class Callbacks {
 
   /**
    * Takes `{call, function, argument}` and answers `{value}` or `{error}`; takes `{cancel}` and
-   * aborts the signal of that call. Never throws and never rejects.
+   * aborts the signal of that call; takes `{notify, argument}` and answers nothing of interest. Never
+   * throws and never rejects.
    *
    * @param {string} request
    * @returns {Promise<string>}
    */
   dispatch = async (request) => {
-    const { call, cancel, function: number, argument } = JSON.parse(request);
+    const { call, cancel, notify, function: number, argument } = JSON.parse(request);
+    if (notify !== undefined) return this.#notify(notify, argument);
     if (cancel !== undefined) {
       this.#running.get(cancel)?.abort();
       return '{}';
@@ -42,6 +44,16 @@ export class Callbacks {
       this.#running.delete(call);
     }
   };
+
+  /** Calls an observer, whose failure changes nothing. */
+  async #notify(number, argument) {
+    try {
+      await this.#functions[number](argument);
+    } catch {
+      // There is nobody to tell: the log is an observer itself.
+    }
+    return '{}';
+  }
 }
 
 function reply(value) {

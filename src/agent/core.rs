@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tracing::Dispatch;
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::clock::{SharedClock, SystemClock};
 use crate::base::environment::Environment;
 use crate::base::id;
+use crate::base::telemetry::Observer;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Json};
 use crate::render::RenderOptions;
@@ -40,6 +42,10 @@ pub struct AgentCore {
     pub(super) hooks: AgentHooks,
     pub(super) model: ModelSource,
     pub(super) clock: SharedClock,
+    /// Who receives metrics and spans.
+    pub(super) observer: Option<Arc<dyn Observer>>,
+    /// Who receives log records.
+    pub(super) log_dispatch: Option<Dispatch>,
     sessions: Mutex<HashMap<String, Weak<Session>>>,
     closed: AtomicBool,
 }
@@ -63,7 +69,7 @@ pub struct PromptRequest {
 impl StartOptions {
     /// Checks the options.
     pub fn parse(options: &Json) -> Result<Self> {
-        let fields = Fields::of("startSession options", options)?;
+        let fields = Fields::optional("startSession options", options)?;
         let user_id = identifier(&fields, "userId")?.ok_or_else(|| {
             KernelError::invalid("startSession: userId is required and must be a non-empty string")
         })?;
@@ -108,6 +114,8 @@ impl Agent {
     pub fn create(config: &Json, environment: &Environment, host: Arc<dyn Host>) -> Result<Self> {
         let clock: SharedClock = Arc::new(SystemClock);
         let checked = config::check(config, environment, &host)?;
+        let observers = checked.config.observers;
+        let (observer, log_dispatch) = (observers.observer(&host), observers.dispatch(&host));
         let hooks = AgentHooks {
             table: checked.config.hooks,
             host,
@@ -118,6 +126,8 @@ impl Agent {
             config: checked.config,
             hooks,
             clock,
+            observer,
+            log_dispatch,
             sessions: Mutex::default(),
             closed: AtomicBool::new(false),
         });

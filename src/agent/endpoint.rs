@@ -134,7 +134,7 @@ async fn ask_hub(hub: &Url) -> Result<(Url, Option<Secret>)> {
     };
     let direct = ProxyRules::direct();
     let asking = async {
-        let client = http::client(&direct)?;
+        let client = http::client(hub, &direct)?;
         let mut response = client
             .get(hub.clone())
             .send()

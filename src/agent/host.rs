@@ -21,6 +21,9 @@ pub trait Host: Send + Sync {
         argument: Json,
         cancel: CancellationToken,
     ) -> Result<Json, HostFailure>;
+
+    /// Calls a function and does not wait; what it returns or throws is lost.
+    fn notify(&self, function: FunctionId, argument: Json);
 }
 
 /// How a function of the host program failed.

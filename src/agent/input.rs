@@ -1,6 +1,7 @@
 //! What `send` is given.
 
 use crate::base::json::type_name;
+use crate::base::telemetry::TraceParent;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::Json;
 
@@ -19,15 +20,16 @@ pub struct SendOptions {
     /// Models in the place of those of the agent.
     pub models: Option<Vec<ModelSettings>>,
     pub limits: Limits,
+    /// The trace that this run belongs to.
+    pub trace_parent: Option<TraceParent>,
 }
 
 impl SendOptions {
     /// Checks the options. `signal` and `throwOnError` are the business of the binding.
     pub fn parse(options: &Json, config: &AgentConfig) -> Result<Self> {
         let fields = Fields::optional("send options", options)?;
-        for key in ["runtime", "traceparent"] {
-            fields.not_built(key, Json::is_null)?;
-        }
+        fields.not_built("runtime", |value| value == "native")?;
+        let trace_parent = trace_parent(&fields)?;
         let limits = config.limits.changed_by(&fields)?;
         let mut models = models(&fields, config)?;
         if let Some(max_tokens) = model::max_tokens(&fields)? {
@@ -36,12 +38,27 @@ impl SendOptions {
             }
         }
         match fields.unknown().first() {
-            None => Ok(Self { models, limits }),
+            None => Ok(Self {
+                models,
+                limits,
+                trace_parent,
+            }),
             Some(unknown) => Err(KernelError::invalid(format!(
                 "{unknown} is not an option of send"
             ))),
         }
     }
+}
+
+fn trace_parent(fields: &Fields<'_>) -> Result<Option<TraceParent>> {
+    let Some(text) = fields.string("traceparent")? else {
+        return Ok(None);
+    };
+    let parsed = TraceParent::parse(text);
+    let what = "a traceparent header of W3C trace context";
+    parsed
+        .map(Some)
+        .ok_or_else(|| fields.wrong("traceparent", what))
 }
 
 /// The models that the options name. An id alone keeps the other settings of the agent's model.

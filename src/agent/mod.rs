@@ -10,6 +10,7 @@ mod hooks;
 mod host;
 mod host_tool;
 mod input;
+mod observe;
 mod session;
 
 pub use core::{Agent, PromptRequest, StartOptions};

@@ -12,11 +12,13 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use serde_json::json;
 use tokio::sync::{Mutex as AsyncMutex, watch};
+use tracing::instrument::WithSubscriber;
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::id;
+use crate::base::telemetry::{self, OpenSpan, SpanKind, Trace};
 use crate::engine::{
-    EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, update_channel,
+    EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, set_usage, update_channel,
 };
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{
@@ -115,17 +117,35 @@ impl Session {
         let (sink, updates) = update_channel(id::random().into(), self.agent.clock.clone());
         let (end_sender, end) = watch::channel(None);
         let (session, run_interrupter) = (self.clone(), interrupter.clone());
-        tokio::spawn(async move {
+        let observer = self.agent.observer.clone();
+        let trace = Trace::new(
+            observer,
+            self.agent.clock.clone(),
+            options.trace_parent.clone(),
+        );
+        let task = async move {
             let started = sink.instant();
-            let run = AssertUnwindSafe(session.run(&sink, &run_interrupter, input, options))
-                .catch_unwind();
+            let run =
+                AssertUnwindSafe(session.run(&sink, &run_interrupter, input, options, &trace))
+                    .catch_unwind();
             let end = Arc::new(run.await.unwrap_or_else(|_| panicked()));
             session.vacate();
             // The session is free before its consumer learns that the run is over.
             done.send_replace(true);
             end_sender.send_replace(Some(end.clone()));
+            tracing::debug!(
+                target: telemetry::SESSION,
+                stop_reason = end.stop_reason.as_str(),
+                code = end.error.as_ref().map(KernelError::code).unwrap_or_default(),
+                requests = end.requests,
+                "run ended"
+            );
             tell_end(&sink, &end, sink.instant() - started).await;
-        });
+        };
+        match &self.agent.log_dispatch {
+            Some(dispatch) => drop(tokio::spawn(task.with_subscriber(dispatch.clone()))),
+            None => drop(tokio::spawn(task)),
+        }
         Ok(RunHandle {
             updates,
             interrupter,
@@ -228,6 +248,7 @@ impl Session {
         interrupter: &Interrupter,
         input: Result<Input>,
         options: SendOptions,
+        trace: &Trace,
     ) -> RunEnd {
         let prepared = async {
             sink.phase(Phase::Preparing, None).await;
@@ -240,6 +261,7 @@ impl Session {
             Some(Err(error)) => return RunEnd::failed(error),
             None => return RunEnd::interrupted(interrupter),
         };
+        let mut span = self.turn_span(trace, &engine);
         let run = Run {
             config: &engine,
             tools: &self.agent.config.tools,
@@ -247,8 +269,35 @@ impl Session {
             session: &self.who,
             sink,
             interrupter,
+            trace: &trace.within(&span),
         };
-        Box::pin(run.execute(&mut *self.transcript.lock().await, &input.text)).await
+        let end = Box::pin(run.execute(&mut *self.transcript.lock().await, &input.text)).await;
+        set_usage(&mut span, &end.usage);
+        span.set("gen_ai.response.finish_reasons", || {
+            json!([end.stop_reason.as_str()])
+        });
+        if let Some(error) = &end.error {
+            span.fail(error.code());
+        }
+        end
+    }
+
+    fn turn_span(&self, trace: &Trace, engine: &EngineConfig) -> OpenSpan {
+        let name = self.agent.config.name.as_deref();
+        let title = || {
+            name.map_or_else(
+                || "invoke_agent".into(),
+                |name| format!("invoke_agent {name}"),
+            )
+        };
+        let mut span = trace.span(title, SpanKind::Internal);
+        span.set("gen_ai.operation.name", || "invoke_agent");
+        span.set("gen_ai.conversation.id", || self.id());
+        span.set("gen_ai.request.model", || engine.settings.model.clone());
+        if let Some(name) = name {
+            span.set("gen_ai.agent.name", || name);
+        }
+        span
     }
 
     /// Calls `onSessionStart` before the first run.

@@ -12,6 +12,7 @@ pub const VARIABLES: &[&str] = &[
     "CLOUDBASE_APIKEY",
     "OAK_SANDBOX_API_KEY",
     "HOME",
+    "OAK_DEBUG",
     "OAK_EMULATOR_HUB",
     "NODE_ENV",
     "HTTPS_PROXY",
@@ -33,6 +34,8 @@ pub struct Environment {
     pub sandbox_api_key: Option<Secret>,
     /// Home directory of the user that the process runs as.
     pub home: Option<String>,
+    /// Whether `OAK_DEBUG` is `1`.
+    pub debug: bool,
     /// Address of a local emulator.
     pub emulator_hub: Option<String>,
     /// Whether `NODE_ENV` is `production`.
@@ -60,6 +63,7 @@ impl Environment {
             api_key: first(["TCB_API_KEY", "CLOUDBASE_APIKEY"]).map(Secret::new),
             sandbox_api_key: get("OAK_SANDBOX_API_KEY").map(Secret::new),
             home: get("HOME"),
+            debug: get("OAK_DEBUG").as_deref() == Some("1"),
             emulator_hub: get("OAK_EMULATOR_HUB"),
             is_production: get("NODE_ENV").as_deref() == Some("production"),
             https_proxy: first(["HTTPS_PROXY", "https_proxy"]).or_else(any_proxy),

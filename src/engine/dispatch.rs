@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::{StreamExt, stream};
 
+use crate::base::telemetry;
 use crate::error::KernelError;
 use crate::protocol::{Body, ContentBlock, Json, Phase, ToolStatus};
 use crate::tool::{Tool, ToolContext, ToolOutput, fit};
 
-use super::run::{Run, Stop};
+use super::measure::ToolMeasure;
+use super::run::{Run, Stop, millis};
 use super::tell::Announced;
 use super::transcript::StoredCall;
 use super::{HookedCall, Transcript};
@@ -206,7 +208,21 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
     }
     run.sink.phase(Phase::ToolExecuting, Some(name)).await;
     started.store(true, Ordering::Relaxed);
-    match call_tool(run, tool.as_ref(), call.input.clone(), &ctx).await {
+    let measure = ToolMeasure::start(run.trace, name, &call.id);
+    let start = run.sink.instant();
+    let called = call_tool(run, tool.as_ref(), call.input.clone(), &ctx).await;
+    let is_error = called.as_ref().map_or(true, |output| output.is_error);
+    let duration = run.sink.instant() - start;
+    measure.ended(run.trace, is_error, duration);
+    tracing::debug!(
+        target: telemetry::ENGINE,
+        tool = &**name,
+        call_id = &*call.id,
+        is_error,
+        ms = millis(duration),
+        "tool call ended"
+    );
+    match called {
         Ok(output) => after_tool(run, &hooked, fit(output, run.config.tool_result_limit)).await,
         Err(error) => Finished {
             output: None,

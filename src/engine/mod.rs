@@ -6,6 +6,7 @@
 
 mod budget;
 mod dispatch;
+mod measure;
 mod outcome;
 mod raw;
 mod repair;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use budget::{Prices, RunLimits};
+pub use measure::set_usage;
 pub use request::build as build_request;
 pub use run::{Run, RunEnd};
 pub use sink::{UpdateReceiver, UpdateSink, update_channel};

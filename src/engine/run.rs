@@ -2,17 +2,19 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 
 use crate::base::cancel::{Interrupt, Interrupter};
-use crate::base::telemetry;
+use crate::base::telemetry::{self, Trace};
 use crate::error::KernelError;
 use crate::model::{Answer, AnswerBuilder, ModelEvent, truncated};
 use crate::protocol::{AbortCause, Body, ContentBlock, LogLevel, Phase, StopReason, Usage};
 use crate::tool::{SessionRef, ToolOutput, ToolSet};
 
 use super::dispatch::Dispatch;
+use super::measure::{self, RequestMeasure};
 use super::outcome::{Next, Patience};
 use super::repair::UNKNOWN_OUTCOME;
 use super::tell::Announced;
@@ -40,6 +42,7 @@ pub struct Run<'a> {
     pub session: &'a SessionRef,
     pub sink: &'a UpdateSink,
     pub interrupter: &'a Interrupter,
+    pub trace: &'a Trace,
 }
 
 /// How a run ended.
@@ -224,17 +227,34 @@ impl Run<'_> {
         if !repairs.is_empty() {
             tracing::debug!(target: telemetry::ENGINE, repairs = repairs.len(), "request was repaired");
         }
+        let settings = request.settings.clone();
+        let measure = RequestMeasure::start(self.trace, &settings);
+        let start = self.sink.instant();
         let announced = &mut progress.announced;
         let answer = self.unless_interrupted(async {
             self.sink.phase(Phase::ModelResponding, None).await;
-            self.receive(
-                self.config.model.stream(Arc::new(request)),
-                transcript,
-                announced,
-            )
-            .await
+            let events = self.config.model.stream(Arc::new(request));
+            self.receive(events, transcript, announced, &settings.model)
+                .await
         });
-        let answer = answer.await??;
+        let answer = match answer.await? {
+            Ok(answer) => answer,
+            Err(error) => {
+                measure.failed(error.code());
+                return Err(error.into());
+            }
+        };
+        let took = self.sink.instant() - start;
+        measure.answered(self.trace, &answer, took);
+        tracing::debug!(
+            target: telemetry::ENGINE,
+            request_id = answer.request_id.as_deref().unwrap_or_default(),
+            stop_reason = answer.stop_reason.as_deref().unwrap_or_default(),
+            input_tokens = answer.usage.context_tokens() - answer.usage.output_tokens,
+            output_tokens = answer.usage.output_tokens,
+            ms = millis(took),
+            "request was answered"
+        );
         progress.requests += 1;
         progress.usage.add(&answer.usage);
         progress.context_tokens = answer.usage.context_tokens();
@@ -247,12 +267,19 @@ impl Run<'_> {
         mut events: crate::model::ModelStream,
         transcript: &Transcript,
         announced: &mut Vec<Announced>,
+        model: &str,
     ) -> Result<Answer, KernelError> {
+        let start = self.sink.instant();
+        let mut waiting = true;
         let mut builder = AnswerBuilder::new(transcript.taken_ids());
         let mut teller = tell::Teller::new(self.sink, self.tools, self.config);
         while let Some(event) = events.next().await {
             let event = event?;
             let finished = event == ModelEvent::Finished;
+            if waiting && event.is_visible() {
+                waiting = false;
+                measure::first_piece(self.trace, model, self.sink.instant() - start);
+            }
             if let ModelEvent::Restart { shown, reason } = event {
                 for call in std::mem::take(announced) {
                     self.sink.emit(tell::failed_call(call, VOID)).await;
@@ -359,6 +386,11 @@ impl Run<'_> {
         end.text = progress.text;
         end
     }
+}
+
+/// A duration in whole milliseconds.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Calls of an earlier run without a result: their outcome is unknown, they are not run again.

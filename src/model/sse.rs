@@ -20,9 +20,7 @@ pub struct SseDecoder {
     buffer: BytesMut,
     /// Bytes at the front of the buffer that hold no line end.
     scanned: usize,
-    data: Vec<u8>,
-    has_data: bool,
-    started: bool,
+    fields: Fields,
     skip_lf: bool,
 }
 
@@ -30,7 +28,7 @@ impl SseDecoder {
     /// Takes a chunk.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), EventTooLarge> {
         self.buffer.extend_from_slice(chunk);
-        if self.buffer.len() + self.data.len() > MAX_EVENT_BYTES + chunk.len() {
+        if self.buffer.len() + self.fields.data.len() > MAX_EVENT_BYTES + chunk.len() {
             return Err(EventTooLarge);
         }
         Ok(())
@@ -38,14 +36,19 @@ impl SseDecoder {
 
     /// The data of the next whole event. Events without data are skipped.
     pub fn next_event(&mut self) -> Option<String> {
-        while let Some(line) = self.next_line() {
-            if !line.is_empty() {
-                self.field(&line);
-            } else if std::mem::take(&mut self.has_data) {
-                return Some(text(std::mem::take(&mut self.data)));
+        loop {
+            let end = self.line_end()?;
+            let (line, has_data) = (&self.buffer[..end], self.fields.has_data);
+            if line.is_empty() {
+                self.consume(end);
+                if has_data {
+                    return Some(self.fields.take());
+                }
+            } else {
+                self.fields.read(line);
+                self.consume(end);
             }
         }
-        None
     }
 
     /// The event that the body broke off in, if its data is whole except for the closing blank line.
@@ -53,17 +56,16 @@ impl SseDecoder {
         let rest = std::mem::take(&mut self.buffer);
         self.scanned = 0;
         if !rest.is_empty() {
-            self.field(&rest);
+            self.fields.read(&rest);
         }
-        std::mem::take(&mut self.has_data).then(|| text(std::mem::take(&mut self.data)))
+        self.fields.has_data.then(|| self.fields.take())
     }
 
-    fn next_line(&mut self) -> Option<BytesMut> {
+    /// Where the next line ends; none while it is not whole.
+    fn line_end(&mut self) -> Option<usize> {
         if self.skip_lf {
-            match self.buffer.first() {
-                None => return None,
-                Some(b'\n') => self.buffer.advance(1),
-                Some(_) => {}
+            if *self.buffer.first()? == b'\n' {
+                self.buffer.advance(1);
             }
             self.skip_lf = false;
         }
@@ -71,15 +73,27 @@ impl SseDecoder {
             self.scanned = self.buffer.len();
             return None;
         };
-        let end = self.scanned + offset;
-        self.skip_lf = self.buffer[end] == b'\r';
-        let line = self.buffer.split_to(end);
-        self.buffer.advance(1);
-        self.scanned = 0;
-        Some(line)
+        Some(self.scanned + offset)
     }
 
-    fn field(&mut self, line: &[u8]) {
+    /// Drops a line and its end.
+    fn consume(&mut self, end: usize) {
+        self.skip_lf = self.buffer[end] == b'\r';
+        self.buffer.advance(end + 1);
+        self.scanned = 0;
+    }
+}
+
+/// The fields of the event that is being read.
+#[derive(Debug, Default)]
+struct Fields {
+    data: Vec<u8>,
+    has_data: bool,
+    started: bool,
+}
+
+impl Fields {
+    fn read(&mut self, line: &[u8]) {
         const BOM: &[u8] = "\u{feff}".as_bytes();
         let first = !std::mem::replace(&mut self.started, true);
         let line = if first {
@@ -101,6 +115,11 @@ impl SseDecoder {
         }
         self.data.extend_from_slice(value);
         self.has_data = true;
+    }
+
+    fn take(&mut self) -> String {
+        self.has_data = false;
+        text(std::mem::take(&mut self.data))
     }
 }
 

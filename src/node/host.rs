@@ -75,6 +75,12 @@ impl Host for JsHost {
         guard.call = None;
         read(&reply.map_err(|_| failure("the JavaScript environment is going away"))?)
     }
+
+    fn notify(&self, function: FunctionId, argument: Json) {
+        let request = json!({ "notify": function.0, "argument": argument }).to_string();
+        self.dispatch
+            .call(request, ThreadsafeFunctionCallMode::NonBlocking);
+    }
 }
 
 impl JsHost {

@@ -29,15 +29,7 @@ pub fn check(config: &Fields<'_>, environment: &Environment) -> Result<()> {
     mcp_servers(config)?;
     memory(config, environment, credentials)?;
     runtime(config)?;
-    for key in [
-        "logger",
-        "onMetric",
-        "telemetry",
-        "agents",
-        "outputFormat",
-        "attachments",
-        "records",
-    ] {
+    for key in ["agents", "outputFormat", "attachments", "records"] {
         config.not_built(key, |value| value == &Json::Bool(false))?;
     }
     for key in ["hookRegistry", "toolStore", "onUnknownOutcome", "memoryKey"] {

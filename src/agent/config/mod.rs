@@ -18,6 +18,7 @@ use model::{ModelDefaults, ModelSettings};
 
 use crate::agent::hooks::HookTable;
 use crate::agent::host::{FunctionId, Host};
+use crate::agent::observe::ObserverTable;
 use crate::base::environment::Environment;
 use crate::base::http::ProxyRules;
 use crate::error::{KernelError, Result};
@@ -40,6 +41,7 @@ pub struct AgentConfig {
     pub limits: Limits,
     pub tools: ToolSet,
     pub hooks: HookTable,
+    pub observers: ObserverTable,
     pub proxy: ProxyRules,
 }
 
@@ -67,6 +69,12 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     }
     let tools = tools::check(&fields, host, limits.timeouts.tool)?;
     let hooks = hooks(&fields)?;
+    let observers = ObserverTable {
+        logger: fields.function("logger")?,
+        on_metric: fields.function("onMetric")?,
+        telemetry: fields.function("telemetry")?,
+        debug: environment.debug,
+    };
     let proxy = proxy(&fields, environment)?;
     later::check(&fields, environment)?;
     for label in ["name", "description"] {
@@ -90,6 +98,7 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
         limits,
         tools,
         hooks,
+        observers,
         proxy,
     };
     Ok(Checked {

@@ -61,6 +61,14 @@ impl ProxyRules {
         })
     }
 
+    /// Whether a proxy itself is reached by TLS.
+    pub fn uses_tls(&self) -> bool {
+        [&self.http, &self.https]
+            .into_iter()
+            .flatten()
+            .any(|proxy| proxy.scheme() == "https")
+    }
+
     /// The proxy for an address, without its credentials, for messages.
     pub fn describe(&self, url: &Url) -> Option<String> {
         let proxy = self.proxy_for(url)?;

@@ -356,10 +356,7 @@ mod tests {
             .map(Json::to_string)
             .chain(std::iter::once(end.to_owned()));
         for text in texts.filter(|text| !text.is_empty()) {
-            let Decoded::Events(events) = decoder.decode(&text).unwrap() else {
-                panic!("a ping")
-            };
-            for event in events {
+            for event in decoder.decode(&text).unwrap() {
                 builder.apply(event).unwrap();
             }
         }

@@ -50,7 +50,7 @@ impl<'a> Exchange<'a> {
         body: Vec<u8>,
         allowance: &mut Allowance,
     ) -> Result<reqwest::Response> {
-        let sending = http::client(&self.config.proxy)?
+        let sending = http::client(self.endpoint, &self.config.proxy)?
             .post(self.endpoint.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream")

@@ -54,10 +54,27 @@ pub trait Decoder: Send {
 /// What one event of the wire means.
 #[derive(Debug, PartialEq)]
 pub enum Decoded {
-    /// Neutral events, possibly none.
+    /// One neutral event: the common case.
+    Event(ModelEvent),
+    /// Several neutral events, or none.
     Events(Vec<ModelEvent>),
     /// A sign of life that is no progress.
     Ping,
+}
+
+impl IntoIterator for Decoded {
+    type Item = ModelEvent;
+    type IntoIter =
+        std::iter::Chain<std::option::IntoIter<ModelEvent>, std::vec::IntoIter<ModelEvent>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let (one, several) = match self {
+            Self::Event(event) => (Some(event), Vec::new()),
+            Self::Events(events) => (None, events),
+            Self::Ping => (None, Vec::new()),
+        };
+        one.into_iter().chain(several)
+    }
 }
 
 /// Limits on waiting for the gateway; zero means none.
@@ -203,9 +220,11 @@ impl<P: Protocol> Model for GatewayModel<P> {
                 }
             };
             while let Some(data) = source.next().await? {
-                let Decoded::Events(events) = decoder.decode(&data)? else { continue };
-                source.progressed();
-                for event in events {
+                let decoded = decoder.decode(&data)?;
+                if decoded != Decoded::Ping {
+                    source.progressed();
+                }
+                for event in decoded {
                     let finished = event == ModelEvent::Finished;
                     yield event;
                     if finished {

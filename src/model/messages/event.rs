@@ -1,69 +1,69 @@
 //! Messages API events, from JSON text to the neutral form.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::base::text::excerpt;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::model::gateway::{Decoded, Decoder};
 use crate::model::{BlockDelta, ModelEvent, failure};
-use crate::protocol::{ContentBlock, Json, JsonMap, Usage};
+use crate::protocol::{ContentBlock, Json, Usage};
 
+/// Any event. Flat, with the parts that most events lack left unread: a stream is mostly deltas, and
+/// they are read in one pass.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Event {
-    MessageStart {
-        message: Json,
-    },
-    ContentBlockStart {
-        index: u64,
-        content_block: ContentBlock,
-    },
-    ContentBlockDelta {
-        index: u64,
-        delta: Delta,
-    },
-    ContentBlockStop {
-        index: u64,
-    },
-    MessageDelta {
-        #[serde(default)]
-        delta: JsonMap,
-        #[serde(default)]
-        usage: Json,
-    },
-    MessageStop,
-    Ping,
-    Error {
-        #[serde(default)]
-        error: Json,
-        #[serde(default)]
-        request_id: Option<String>,
-    },
-    #[serde(other)]
-    Unknown,
+struct Event<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(default)]
+    index: u64,
+    #[serde(borrow, default)]
+    delta: Delta<'a>,
+    #[serde(borrow, default)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(default)]
+    request_id: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::enum_variant_names, reason = "the names of the protocol")]
-enum Delta {
-    TextDelta {
-        text: String,
-    },
-    ThinkingDelta {
-        thinking: String,
-    },
-    SignatureDelta {
-        signature: String,
-    },
-    InputJsonDelta {
-        partial_json: String,
-    },
-    CitationsDelta {
-        citation: Json,
-    },
-    #[serde(other)]
-    Unknown,
+/// The delta of a block, or of the message.
+#[derive(Default, Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    r#type: Cow<'a, str>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    thinking: Option<String>,
+    #[serde(default)]
+    signature: Option<String>,
+    #[serde(default)]
+    partial_json: Option<String>,
+    #[serde(default)]
+    citation: Option<Json>,
+    #[serde(default)]
+    stop_reason: Option<String>,
+}
+
+impl Delta<'_> {
+    /// How a block grows; none for kinds that the kernel does not know.
+    fn of_block(self) -> Option<BlockDelta> {
+        match self.r#type.as_ref() {
+            "text_delta" => self.text.map(BlockDelta::Text),
+            "thinking_delta" => self.thinking.map(BlockDelta::Thinking),
+            "signature_delta" => self.signature.map(BlockDelta::Signature),
+            "input_json_delta" => self.partial_json.map(BlockDelta::Input),
+            "citations_delta" => self.citation.map(BlockDelta::Citation),
+            _ => None,
+        }
+    }
 }
 
 /// Decodes the events of one answer; remembers the token counts, which later events complete.
@@ -75,36 +75,36 @@ pub struct EventDecoder {
 
 impl Decoder for EventDecoder {
     fn decode(&mut self, data: &str) -> Result<Decoded> {
-        let event = serde_json::from_str(data).map_err(|error| {
-            let shown = excerpt(data, 120);
-            self.protocol(format!(
-                "an event of the gateway cannot be read ({error}): {shown}"
-            ))
-        })?;
-        let one = |event| Ok(Decoded::Events(vec![event]));
-        match event {
-            Event::Ping => Ok(Decoded::Ping),
-            Event::Unknown => Ok(Decoded::Events(Vec::new())),
-            Event::MessageStart { message } => Ok(Decoded::Events(self.start(&message))),
-            Event::ContentBlockStart {
-                index,
-                content_block,
-            } => {
-                let block = self.block(content_block)?;
-                one(ModelEvent::BlockStarted { index, block })
-            }
-            Event::ContentBlockDelta { index, delta } => match block_delta(delta) {
-                Some(delta) => one(ModelEvent::BlockDelta { index, delta }),
-                None => Ok(Decoded::Events(Vec::new())),
+        let event: Event<'_> =
+            serde_json::from_str(data).map_err(|error| self.unreadable(&error, data))?;
+        let index = event.index;
+        Ok(match event.r#type.as_ref() {
+            "content_block_delta" => match event.delta.of_block() {
+                Some(delta) => Decoded::Event(ModelEvent::BlockDelta { index, delta }),
+                None => Decoded::Events(Vec::new()),
             },
-            Event::ContentBlockStop { index } => one(ModelEvent::BlockStopped { index }),
-            Event::MessageDelta { delta, usage } => Ok(Decoded::Events(self.end(&delta, &usage))),
-            Event::MessageStop => one(ModelEvent::Finished),
-            Event::Error { error, request_id } => Err(failure::from_event(
-                &error,
-                request_id.or_else(|| self.request_id.clone()),
-            )),
-        }
+            "content_block_start" => {
+                let block = self.block(&self.part(event.content_block, data)?)?;
+                Decoded::Event(ModelEvent::BlockStarted { index, block })
+            }
+            "content_block_stop" => Decoded::Event(ModelEvent::BlockStopped { index }),
+            "message_start" => Decoded::Events(self.start(&self.part(event.message, data)?)),
+            "message_delta" => {
+                let usage = event
+                    .usage
+                    .map(|_| self.part(event.usage, data))
+                    .transpose()?;
+                Decoded::Events(self.end_of(event.delta.stop_reason, &usage.unwrap_or_default()))
+            }
+            "message_stop" => Decoded::Event(ModelEvent::Finished),
+            "ping" => Decoded::Ping,
+            "error" => {
+                let error = self.part(event.error, data).unwrap_or_default();
+                let request_id = event.request_id.or_else(|| self.request_id.clone());
+                return Err(failure::from_event(&error, request_id));
+            }
+            _ => Decoded::Events(Vec::new()),
+        })
     }
 
     fn decode_message(&mut self, message: &Json) -> Result<Vec<ModelEvent>> {
@@ -119,22 +119,12 @@ impl Decoder for EventDecoder {
         };
         let mut events = self.start(message);
         for (index, block) in (0_u64..).zip(content) {
-            let block = serde_json::from_value(block.clone()).map_err(|error| {
-                self.protocol(format!(
-                    "content.{index} of the answer cannot be read: {error}"
-                ))
-            })?;
             let block = self.block(block)?;
             events.push(ModelEvent::BlockStarted { index, block });
             events.push(ModelEvent::BlockStopped { index });
         }
-        events.extend(
-            message
-                .as_object()
-                .map(|fields| self.end(fields, &Json::Null))
-                .into_iter()
-                .flatten(),
-        );
+        let stop_reason = message["stop_reason"].as_str().map(str::to_owned);
+        events.extend(self.end_of(stop_reason, &Json::Null));
         events.push(ModelEvent::Finished);
         Ok(events)
     }
@@ -165,15 +155,14 @@ impl EventDecoder {
         ]
     }
 
-    fn end(&mut self, delta: &JsonMap, usage: &Json) -> Vec<ModelEvent> {
+    fn end_of(&mut self, stop_reason: Option<String>, usage: &Json) -> Vec<ModelEvent> {
         self.count(usage);
-        let mut events = vec![ModelEvent::Usage(self.usage)];
-        if let Some(reason) = delta.get("stop_reason") {
-            events.push(ModelEvent::Stopped {
-                reason: reason.as_str().map(str::to_owned),
-            });
-        }
-        events
+        let stopped = stop_reason.map(|reason| ModelEvent::Stopped {
+            reason: Some(reason),
+        });
+        std::iter::once(ModelEvent::Usage(self.usage))
+            .chain(stopped)
+            .collect()
     }
 
     /// Counts are cumulative: a value replaces the one before, a missing one keeps it.
@@ -192,7 +181,10 @@ impl EventDecoder {
     }
 
     /// A call whose fields are incomplete is completed where that is safe: the id is ours to choose.
-    fn block(&self, block: ContentBlock) -> Result<ContentBlock> {
+    fn block(&self, fields: &Json) -> Result<ContentBlock> {
+        let block = ContentBlock::deserialize(fields).map_err(|error| {
+            self.protocol(format!("a block of the gateway cannot be read: {error}"))
+        })?;
         let ContentBlock::Other(fields) = block else {
             return Ok(block);
         };
@@ -209,20 +201,22 @@ impl EventDecoder {
         })
     }
 
+    /// A part that an event of its kind must have.
+    fn part(&self, raw: Option<&RawValue>, data: &str) -> Result<Json> {
+        let text = raw.map(RawValue::get).unwrap_or_default();
+        serde_json::from_str(text).map_err(|error| self.unreadable(&error, data))
+    }
+
+    fn unreadable(&self, error: &serde_json::Error, data: &str) -> KernelError {
+        let shown = excerpt(data, 120);
+        self.protocol(format!(
+            "an event of the gateway cannot be read ({error}): {shown}"
+        ))
+    }
+
     fn protocol(&self, message: impl Into<String>) -> KernelError {
         KernelError::new(ErrorKind::ModelProtocol, message).with_request_id(self.request_id.clone())
     }
-}
-
-fn block_delta(delta: Delta) -> Option<BlockDelta> {
-    Some(match delta {
-        Delta::TextDelta { text } => BlockDelta::Text(text),
-        Delta::ThinkingDelta { thinking } => BlockDelta::Thinking(thinking),
-        Delta::SignatureDelta { signature } => BlockDelta::Signature(signature),
-        Delta::InputJsonDelta { partial_json } => BlockDelta::Input(partial_json),
-        Delta::CitationsDelta { citation } => BlockDelta::Citation(citation),
-        Delta::Unknown => return None,
-    })
 }
 
 #[cfg(test)]
@@ -232,10 +226,11 @@ mod tests {
     use super::*;
 
     fn events(decoder: &mut EventDecoder, event: &Json) -> Vec<ModelEvent> {
-        match decoder.decode(&event.to_string()).unwrap() {
-            Decoded::Events(events) => events,
-            Decoded::Ping => panic!("a ping"),
-        }
+        decoder
+            .decode(&event.to_string())
+            .unwrap()
+            .into_iter()
+            .collect()
     }
 
     #[test]
