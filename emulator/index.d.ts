@@ -28,7 +28,10 @@ export interface EmulatorOptions {
 export interface Emulator {
   /** Root address, value for `OAK_EMULATOR_HUB`. */
   readonly url: string;
-  /** Base URL for `model.apiBaseUrl`; the Messages endpoint is `/v1/messages` below it. */
+  /**
+   * Base URL for `model.apiBaseUrl`; below it are the Messages endpoint `/v1/messages` and the chat
+   * completions endpoint `/chat/completions`.
+   */
   readonly gatewayUrl: string;
   readonly apiKey: string | null;
   readonly envId: string;
@@ -117,6 +120,7 @@ export interface Facts {
   user: string;
   toolResult: string;
   hasToolResult: boolean;
+  /** Always false at the chat endpoint, whose results have no mark for it. */
   toolFailed: boolean;
   tool: string;
   tools: string[];
@@ -135,6 +139,7 @@ export interface ReplyContext extends Facts {
   signal: AbortSignal;
 }
 
+/** `request` is in the form of the Messages API, whichever endpoint was asked. */
 export type ReplyFunction = (
   request: any,
   context: ReplyContext,
@@ -144,6 +149,7 @@ export type ReplyFunction = (
 export interface Rule {
   /** For the reader only. */
   name?: string;
+  /** A function gets the request in the form of the Messages API, whichever endpoint was asked. */
   when?: Condition | ((request: any, facts: Facts) => boolean);
   /** The rule is used at most this many times. */
   times?: number;
@@ -166,14 +172,14 @@ export interface ScriptedCall {
   input?: Record<string, unknown>;
   /** JSON text of the input, sent as it is (may be broken). */
   raw?: string;
-  /** Number of `input_json_delta` events (default 2, the first one empty), or their exact texts. */
+  /** Number of deltas of the input (default 2, the first one empty), or their exact texts. */
   fragments?: number | string[];
 }
 
 /** What the model answers. */
 export interface ReplyObject {
   thinking?: string;
-  /** Default: a hash of the thinking text. `null`: none is sent. */
+  /** Default: a hash of the thinking text. `null`: none is sent. The chat endpoint has none. */
   signature?: string | null;
   /** An array gives the exact deltas. */
   text?: string | string[];
@@ -188,13 +194,13 @@ export interface ReplyObject {
   stopSequence?: string | null;
   /** Usage in `message_delta`; `null` leaves a field out. */
   usage?: Usage;
-  /** Usage in `message_start`; `null` leaves a field out. */
+  /** Usage in `message_start`; `null` leaves a field out. The chat endpoint has none. */
   startUsage?: Usage;
   id?: string;
   model?: string;
   /** 400 or above: an HTTP failure instead of an answer. */
   status?: number;
-  error?: { type?: string; message?: string };
+  error?: { type?: string; message?: string; code?: string };
   headers?: Record<string, string>;
   /** Body of the failure, sent as it is. */
   body?: string;
@@ -222,9 +228,9 @@ export interface Knobs {
   crlf?: boolean | null;
   /** Sends a comment after each event. */
   comments?: boolean | null;
-  /** Sends a ping after every n events. */
+  /** Sends a ping (chat: a comment) after every n events. */
   pings?: number | null;
-  /** Leaves the `event:` lines out. */
+  /** Leaves the `event:` lines out; the chat endpoint has none. */
   noEventLine?: boolean | null;
   /** Inserts an unknown event and unknown delta types. */
   unknownEvents?: boolean | null;
@@ -238,18 +244,23 @@ export interface Knobs {
   truncateAfter?: number | null;
   /** Ends the body properly after n bytes. */
   truncateBytes?: number | null;
-  /** Sends an SSE `error` event after n events, then ends. */
-  errorAfter?: { events: number; error?: { type?: string; message?: string } } | null;
+  /** Sends an SSE error event after n events, then ends. */
+  errorAfter?: {
+    events: number;
+    error?: { type?: string; message?: string; code?: string };
+  } | null;
+  /** Sends errors in the form of the other endpoint's protocol: gateways mix them. */
+  foreignErrors?: boolean | null;
   /** Inserts an event with broken JSON after n events. */
   invalidJsonAfter?: number | null;
-  /** Leaves `message_stop` out. */
+  /** Leaves `message_stop` (chat: `[DONE]`) out. */
   noMessageStop?: boolean | null;
-  /** After `message_start`, sends one `data:` line of about n bytes without an end. */
+  /** After the first event, sends one `data:` line of about n bytes without an end. */
   hugeLine?: number | null;
   /** HTTP status; 400 or above is a failure. */
   status?: number | null;
   /** Error of a failure. */
-  error?: { type?: string; message?: string } | null;
+  error?: { type?: string; message?: string; code?: string } | null;
   /** Additional response headers. */
   headers?: Record<string, string> | null;
   /** Answers a streaming request with one JSON message. */
@@ -274,6 +285,12 @@ export const validatorRules: readonly string[];
 /** Checks the body of a Messages request; `null` when it is valid. */
 export function validateRequest(body: unknown): Violation | null;
 
+/** Names of the rules of {@link validateChatRequest}, in order of checking. */
+export const chatValidatorRules: readonly string[];
+
+/** Checks the body of a chat completions request; `null` when it is valid. */
+export function validateChatRequest(body: unknown): Violation | null;
+
 /** A text answer. */
 export function text(value: string | string[], more?: ReplyObject): ReplyObject;
 
@@ -297,9 +314,9 @@ export function toolCalls(calls: ScriptedCall[], more?: ReplyObject): ReplyObjec
 /** An HTTP failure. */
 export function httpError(
   status: number,
-  error?: { type?: string; message?: string },
+  error?: { type?: string; message?: string; code?: string },
   headers?: Record<string, string>,
 ): ReplyObject;
 
-/** Reads the SSE events of a response of the emulator. */
+/** Reads the SSE events of a response of the emulator, without the closing `[DONE]` of a chat. */
 export function readEvents(response: Response): AsyncGenerator<any>;

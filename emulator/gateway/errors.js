@@ -19,3 +19,23 @@ const TYPES = {
 export function errorTypeOf(status) {
   return TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
 }
+
+/**
+ * Body of an error of the Messages API.
+ *
+ * @param {{ type: string, message: string, code?: string }} error
+ * @param {string} requestId
+ * @returns {object}
+ */
+export function messagesError({ type, message }, requestId) {
+  return { type: 'error', error: { type, message }, request_id: requestId };
+}
+
+/**
+ * Body of an error of the chat completions API.
+ *
+ * @type {typeof messagesError}
+ */
+export function chatError({ type, message, code = null }) {
+  return { error: { message, type, code } };
+}

@@ -15,7 +15,7 @@
 /**
  * Reads what rules look at out of a request. The request must have passed the validator.
  *
- * @param {object} request body of a Messages request
+ * @param {object} request in the form of the Messages API
  * @returns {Facts}
  */
 export function readFacts(request) {

@@ -1,4 +1,5 @@
 import { newId } from './ids.js';
+import { parseOr } from './json.js';
 import { signThinking } from './signature.js';
 import { chunkText, splitText } from './text.js';
 
@@ -7,6 +8,7 @@ import { chunkText, splitText } from './text.js';
  * @property {object} start block as announced by `content_block_start`
  * @property {Iterable<object>} deltas
  * @property {object} final block as it stands in the complete message
+ * @property {string} [json] of a call: its input as text, broken when the script wants it so
  * @property {number} chars length of all deltas, the base of the token count
  * @property {boolean} parallel whether its deltas may be mixed with its neighbours'
  *
@@ -21,20 +23,28 @@ import { chunkText, splitText } from './text.js';
  */
 
 /**
+ * @typedef {object} Dialect what the protocols write differently in otherwise equal answers
+ * @property {string} messagePrefix of message ids
+ * @property {string} callPrefix of the ids of calls
+ * @property {string} noInput text streamed as the input of a call without arguments
+ */
+
+/**
  * Turns a reply into a plan.
  *
  * @param {object} reply reply object of a rule
  * @param {{ model: string, inputChars: number, textChunk?: number }} request
+ * @param {Dialect} dialect
  * @returns {Plan}
  */
-export function planReply(reply, { model, inputChars, textChunk = 12 }) {
+export function planReply(reply, { model, inputChars, textChunk = 12 }, dialect) {
   const parts = reply.blocks
-    ? reply.blocks.map((block) => blockPart(block, textChunk))
-    : replyParts(reply, textChunk);
+    ? reply.blocks.map((block) => blockPart(block, textChunk, dialect))
+    : replyParts(reply, textChunk, dialect);
   const usage = { ...defaultUsage(inputChars, parts), ...reply.usage };
   const hasCalls = parts.some(({ start }) => start.type === 'tool_use');
   return {
-    id: reply.id ?? newId('msg'),
+    id: reply.id ?? newId(dialect.messagePrefix),
     model: reply.model ?? model,
     parts,
     stopReason: reply.stopReason === undefined ? defaultStop(hasCalls) : reply.stopReason,
@@ -63,24 +73,25 @@ export function planMessage(plan) {
   };
 }
 
-function replyParts(reply, textChunk) {
+function replyParts(reply, textChunk, dialect) {
   const parts = [];
   if (reply.thinking !== undefined) {
     parts.push(thinkingPart(reply.thinking, reply.signature, textChunk));
   }
   if (reply.text !== undefined) parts.push(textPart(reply.text, reply.repeat ?? 1, textChunk));
-  for (const call of reply.toolCalls ?? []) parts.push(callPart(call, reply.interleave === true));
+  const parallel = reply.interleave === true;
+  for (const call of reply.toolCalls ?? []) parts.push(callPart(call, parallel, dialect));
   return parts;
 }
 
-function blockPart(block, textChunk) {
+function blockPart(block, textChunk, dialect) {
   switch (block.type) {
     case 'text':
       return textPart(block.text, 1, textChunk);
     case 'thinking':
       return thinkingPart(block.thinking, block.signature, textChunk);
     case 'tool_use':
-      return callPart(block, false);
+      return callPart(block, false, dialect);
     default:
       return { start: block, deltas: [], final: block, chars: 0, parallel: false };
   }
@@ -122,22 +133,22 @@ function thinkingPart(thinking, signature, textChunk) {
   };
 }
 
-function callPart(call, parallel) {
-  const id = call.id ?? newId('toolu');
-  const json = call.raw ?? inputText(call.input);
+function callPart(call, parallel, { callPrefix, noInput }) {
+  const id = call.id ?? newId(callPrefix);
+  const json = call.raw ?? inputText(call.input, noInput);
   const pieces = fragmentsOf(json, call.fragments ?? 2);
   return {
     start: { type: 'tool_use', id, name: call.name, input: {} },
     deltas: pieces.map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
     final: { type: 'tool_use', id, name: call.name, input: call.input ?? parseOr(json, {}) },
+    json,
     chars: totalLength(pieces),
     parallel,
   };
 }
 
-/** Real gateways stream nothing but an empty fragment for a call without arguments. */
-function inputText(input) {
-  return input === undefined || Object.keys(input).length === 0 ? '' : JSON.stringify(input);
+function inputText(input, noInput) {
+  return input === undefined || Object.keys(input).length === 0 ? noInput : JSON.stringify(input);
 }
 
 function fragmentsOf(json, fragments) {
@@ -149,14 +160,6 @@ function fragmentsOf(json, fragments) {
 
 function totalLength(pieces) {
   return pieces.reduce((sum, { length }) => sum + length, 0);
-}
-
-function parseOr(json, fallback) {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return fallback;
-  }
 }
 
 /** `null` leaves a field out: some gateways report input tokens only once. */

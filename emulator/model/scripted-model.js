@@ -49,7 +49,7 @@ export class ScriptedModel {
    * Takes the first matching rule and counts the use. Synchronous, so that two requests that arrive
    * together cannot take the same last use of a rule.
    *
-   * @param {object} request body of a valid Messages request
+   * @param {object} request a valid request in the form of the Messages API
    * @returns {{ index: number, rule: object, use: number, facts: import('./facts.js').Facts } | null}
    */
   take(request) {
@@ -67,7 +67,7 @@ export class ScriptedModel {
    * Works out the reply of a taken rule: steps through a sequence, calls functions, fills templates.
    * What a function returns is not treated as a template: it may quote user text with braces.
    *
-   * @param {object} request
+   * @param {object} request the same one
    * @param {NonNullable<ReturnType<ScriptedModel['take']>>} taken
    * @param {{ headers: object, signal: AbortSignal }} call
    * @returns {Promise<object>}

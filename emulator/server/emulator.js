@@ -1,5 +1,5 @@
 import { defaultRules } from '../default-rules.js';
-import { MessagesGateway } from '../gateway/messages.js';
+import { Gateway } from '../gateway/gateway.js';
 import { ScriptedModel } from '../model/scripted-model.js';
 import { checkKnobs } from '../stream/knobs.js';
 import { handleAdmin } from './admin.js';
@@ -50,7 +50,7 @@ class Emulator {
     this.#log = new RequestLog(recordRequests);
     this.#model = new ScriptedModel(rules);
     this.setKnobs(knobs);
-    this.#gateway = new MessagesGateway({
+    this.#gateway = new Gateway({
       model: this.#model,
       log: this.#log,
       apiKey,

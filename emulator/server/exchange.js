@@ -1,3 +1,4 @@
+import { messagesError } from '../gateway/errors.js';
 import { newId } from '../model/ids.js';
 
 /** Larger bodies are refused, as the real API does. */
@@ -10,6 +11,12 @@ const BODY_LIMIT = 32 * 1024 * 1024;
 export class Exchange {
   #abort = new AbortController();
   #cutHere = false;
+  /**
+   * Makes the body of an error; the endpoint that was asked sets its own.
+   *
+   * @type {typeof messagesError}
+   */
+  errorForm = messagesError;
 
   /**
    * @param {import('node:http').IncomingMessage} request
@@ -79,7 +86,7 @@ export class Exchange {
   }
 
   /**
-   * Sends an error in the form of the Messages API.
+   * Sends an error.
    *
    * @param {number} status
    * @param {string} type e.g. `invalid_request_error`
@@ -87,8 +94,7 @@ export class Exchange {
    * @param {object} [headers]
    */
   sendError(status, type, message, headers) {
-    const body = { type: 'error', error: { type, message }, request_id: this.id };
-    this.sendJson(status, body, headers);
+    this.sendJson(status, this.errorForm({ type, message }, this.id), headers);
   }
 
   /**

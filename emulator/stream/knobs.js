@@ -24,6 +24,7 @@ const KNOBS = {
   truncateAfter: [count, 'an integer >= 0'],
   truncateBytes: [count, 'an integer >= 0'],
   errorAfter: [(value) => object(value) && count(value.events), '{ events, error }'],
+  foreignErrors: [flag, 'true or false'],
   invalidJsonAfter: [count, 'an integer >= 0'],
   noMessageStop: [flag, 'true or false'],
   hugeLine: [count, 'a number of bytes'],

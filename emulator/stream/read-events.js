@@ -1,6 +1,9 @@
+/** What closes the stream of the chat endpoint; it is no JSON. */
+const CLOSING = '[DONE]';
+
 /**
- * Reads the SSE events of a response of the emulator; meant for tests and examples. Decodes by
- * `data.type` and ignores comments and the `event:` line.
+ * Reads the SSE events of a response of the emulator; meant for tests and examples. Decodes `data:`
+ * and ignores comments, the `event:` line and the closing `[DONE]`.
  *
  * @param {Response} response of `fetch`
  * @returns {AsyncGenerator<object>}
@@ -18,7 +21,7 @@ export async function* readEvents(response) {
         .filter((line) => line.startsWith('data:'))
         .map((line) => line.slice(5).trimStart())
         .join('\n');
-      if (data !== '') yield JSON.parse(data);
+      if (data !== '' && data !== CLOSING) yield JSON.parse(data);
     }
   }
 }

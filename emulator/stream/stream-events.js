@@ -1,64 +1,54 @@
-import { brokenFrame, commentFrame, sseEncoder } from './sse-encoder.js';
 import { hold, pause } from './wait.js';
-
-const PING = { type: 'ping' };
 
 /**
  * Streams the events of an answer as SSE and plays the faults that the knobs ask for. Faults count
  * the events of the answer itself; pings, comments and unknown events in between do not count, so
  * that a fault stays at its place whatever else is switched on.
  *
- * @param {Iterable<object>} events
+ * @param {Iterable<object | string>} events
+ * @param {import('./messages-wire.js').Wire} wire
  * @param {import('./body-writer.js').BodyWriter} body
  * @param {object} knobs
  * @param {AbortSignal} signal
  * @returns {Promise<boolean>} whether the whole answer was written
  */
-export async function streamEvents(events, body, knobs, signal) {
-  const encode = sseEncoder(knobs);
+export async function streamEvents(events, wire, body, knobs, signal) {
   const eachFlushed = knobs.chunkDelayMs > 0;
   let waitsForDelta = knobs.firstDeltaMs > 0;
   let count = 0;
   for (const event of events) {
-    if (await playFault(count, body, knobs, signal, encode)) return false;
-    if (knobs.noMessageStop && event.type === 'message_stop') break;
-    if (waitsForDelta && event.type === 'content_block_delta') {
+    if (await playFault(count, wire, body, knobs, signal)) return false;
+    if (knobs.noMessageStop && wire.isEnd(event)) break;
+    if (waitsForDelta && wire.isDelta(event)) {
       waitsForDelta = false;
       await body.flush();
       await pause(knobs.firstDeltaMs, signal);
     }
     if (eachFlushed && count > 0) await pause(knobs.chunkDelayMs, signal);
-    const full = body.add(encode(event));
     count += 1;
-    if (addExtras(event, count, body, knobs, encode) || full || eachFlushed) await body.flush();
+    const full = body.add(wire.event(event) + extras(event, count, wire, knobs));
+    if (full || eachFlushed) await body.flush();
     if (body.finished) break;
   }
-  if (await playFault(count, body, knobs, signal, encode)) return false;
+  if (await playFault(count, wire, body, knobs, signal)) return false;
   const whole = !body.finished && !knobs.noMessageStop;
   await body.end();
   return whole;
 }
 
-/** Adds what knobs put between the events; tells whether the batch became full. */
-function addExtras(event, count, body, knobs, encode) {
-  let full = false;
-  if (knobs.comments) full = body.add(commentFrame(knobs)) || full;
-  if (knobs.pings > 0 && count % knobs.pings === 0) full = body.add(encode(PING)) || full;
-  if (knobs.unknownEvents && event.type === 'message_start') {
-    full = body.add(encode({ type: 'future_event', detail: { text: 'ignore me' } })) || full;
-  }
-  if (knobs.unknownEvents && event.type === 'content_block_start') {
-    const delta = { type: 'future_delta', text: 'ignore me' };
-    full = body.add(encode({ type: 'content_block_delta', index: event.index, delta })) || full;
-  }
-  return full;
+/** What knobs put behind an event. */
+function extras(event, count, wire, { comments, pings, unknownEvents }) {
+  let text = comments ? wire.comment() : '';
+  if (pings > 0 && count % pings === 0) text += wire.ping();
+  if (unknownEvents) text += wire.unknownAfter(event);
+  return text;
 }
 
 /** Plays the fault that is due after `count` events; tells whether it ended the stream. */
-async function playFault(count, body, knobs, signal, encode) {
-  if (knobs.invalidJsonAfter === count) body.add(brokenFrame(knobs));
+async function playFault(count, wire, body, knobs, signal) {
+  if (knobs.invalidJsonAfter === count) body.add(wire.broken());
   if (knobs.errorAfter?.events === count) {
-    body.add(encode({ type: 'error', error: streamError(knobs.errorAfter.error) }));
+    body.add(wire.error(streamError(knobs.errorAfter.error)));
     await body.end();
     return true;
   }
@@ -72,11 +62,11 @@ async function playFault(count, body, knobs, signal, encode) {
   }
   if (knobs.stallAfter === count) {
     await body.flush();
-    await stall(body, knobs, signal, encode);
+    await stall(wire, body, knobs, signal);
     return true;
   }
   if (knobs.hugeLine !== undefined && count === 1) {
-    await writeHugeLine(body, knobs.hugeLine);
+    await writeHugeLine(wire, body, knobs.hugeLine);
     return true;
   }
   return false;
@@ -86,19 +76,19 @@ function streamError(error) {
   return { type: 'overloaded_error', message: 'Overloaded', ...error };
 }
 
-async function stall(body, { stallPings }, signal, encode) {
+async function stall(wire, body, { stallPings }, signal) {
   if (stallPings === undefined) return hold(signal);
   while (!signal.aborted) {
     await pause(stallPings, signal);
-    body.add(encode(PING));
+    body.add(wire.ping());
     await body.flush();
   }
 }
 
 /** One `data:` line that never ends: a reader without a limit would keep all of it in memory. */
-async function writeHugeLine(body, bytes) {
+async function writeHugeLine(wire, body, bytes) {
   const piece = 'a'.repeat(16 * 1024);
-  body.add('event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":"');
+  body.add(wire.hugeLine);
   for (let left = bytes; left > 0 && !body.finished; left -= piece.length) {
     body.add(piece.slice(0, Math.min(left, piece.length)));
     await body.flush();

@@ -1,4 +1,4 @@
-import { allBlocks, blocksAt, blocksOfType, isObject, messageBlocks } from './walk.js';
+import { allBlocks, blocksAt, blocksOfType, isBlank, isObject, messageBlocks } from './walk.js';
 
 const USER_BLOCKS = new Set(['text', 'image', 'document', 'search_result', 'tool_result']);
 const ASSISTANT_BLOCKS = new Set(['text', 'thinking', 'redacted_thinking', 'tool_use']);
@@ -110,10 +110,6 @@ function emptyText(request) {
     }
   }
   return null;
-}
-
-function isBlank(text) {
-  return typeof text === 'string' && text.trim() === '';
 }
 
 /** An assistant message may come last only to continue a paused answer. */

@@ -2,15 +2,12 @@ import { cacheRules } from './cache-rules.js';
 import { imageRules } from './image-rules.js';
 import { messageRules } from './message-rules.js';
 import { requestRules } from './request-rules.js';
+import { firstBroken } from './run-rules.js';
 import { thinkingRules } from './thinking-rules.js';
 import { toolPairRules } from './tool-pair-rules.js';
 import { toolRules } from './tool-rules.js';
 
-/**
- * All rules in the order in which they are checked. A rule takes the request (and what the model
- * remembers of its own answers) and returns what is wrong and where, or `null`. Later rules rely on
- * the shape that earlier ones have checked.
- */
+/** All rules in the order in which they are checked. */
 const RULES = {
   ...requestRules,
   ...messageRules,
@@ -33,9 +30,5 @@ export const validatorRules = Object.freeze(Object.keys(RULES));
  * @returns {{ rule: string, message: string } | null} the first broken rule
  */
 export function validateRequest(body, memory) {
-  for (const [rule, check] of Object.entries(RULES)) {
-    const message = check(body, memory);
-    if (message) return { rule, message };
-  }
-  return null;
+  return firstBroken(RULES, body, memory);
 }

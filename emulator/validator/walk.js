@@ -9,6 +9,16 @@ export function isObject(value) {
 }
 
 /**
+ * Whether a value is text without anything to read in it.
+ *
+ * @param {unknown} value
+ * @returns {boolean}
+ */
+export function isBlank(value) {
+  return typeof value === 'string' && value.trim() === '';
+}
+
+/**
  * The content of a message or of a tool result as blocks with their paths; a string yields none.
  *
  * @param {unknown} content

@@ -220,11 +220,11 @@ impl<P: Protocol> Model for GatewayModel<P> {
                 }
             };
             while let Some(data) = source.next().await? {
-                let decoded = decoder.decode(&data)?;
-                if decoded != Decoded::Ping {
+                let read = decoder.decode(&data)?;
+                if read != Decoded::Ping {
                     source.progressed();
                 }
-                for event in decoded {
+                for event in read {
                     let finished = event == ModelEvent::Finished;
                     yield event;
                     if finished {

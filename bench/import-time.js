@@ -1,0 +1,8 @@
+/**
+ * Prints how many milliseconds the import of the package takes.
+ *
+ * @module
+ */
+const start = performance.now();
+await import('../index.js');
+process.stdout.write(String(performance.now() - start));
