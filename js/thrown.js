@@ -29,6 +29,7 @@ export function describeThrown(value) {
     if (value instanceof Error) {
       return { name: String(value.name), message: String(value.message) };
     }
+    if (value === undefined || value === null) return { name: '', message: '' };
     return { name: '', message: typeof value === 'string' ? value : String(value) };
   } catch {
     return { name: '', message: 'a value was thrown that cannot be read' };

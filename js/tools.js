@@ -25,24 +25,47 @@ function prepareTool(tool, path) {
   for (const key of FIELDS) fields[key] ??= read(tool, key, path);
   const { schema, check } = readParameters(fields.parameters, `${path}.parameters`);
   fields.parameters = schema;
-  if (typeof fields.execute === 'function') {
-    fields.execute = callable(tool, fields.execute, String(fields.name), check);
-  }
-  // The core must not check twice, and not before defaults and coercions are applied.
-  fields.checksInput = check !== undefined;
+  if (typeof fields.execute !== 'function') return fields;
+  const calls = new Calls(tool, fields.execute, check);
+  fields.execute = calls.execute;
+  fields.checkInput = check && calls.check;
   return fields;
 }
 
-function callable(tool, execute, name, check) {
-  return async ({ input, context }, signal) => {
-    const checked = check ? await check(input) : { value: input };
-    if (checked.faults) throw new Error(unfit(name, checked.faults));
-    return execute.call(tool, checked.value, { ...context, signal });
-  };
-}
+/** Parsed inputs that are kept between check and call. */
+const KEPT = 1_000;
 
-/** The words of the core for the same fault. */
-function unfit(name, faults) {
-  const text = faults.join('\n');
-  return `<tool_use_error>InputValidationError: the input of ${name} does not fit its schema:\n${text}</tool_use_error>`;
+/** The calls of one tool, whose inputs are checked first and kept as parsed: a schema may make values
+ * that JSON cannot carry. */
+class Calls {
+  #tool;
+  #execute;
+  #check;
+  #parsed = new Map();
+
+  constructor(tool, execute, check) {
+    this.#tool = tool;
+    this.#execute = execute;
+    this.#check = check;
+  }
+
+  /** @returns {Promise<string | undefined>} what is wrong with the input */
+  check = async ({ input, context }) => {
+    const { value, faults } = await this.#check(input);
+    if (faults) return faults.join('\n');
+    this.#parsed.set(context.idempotencyKey, { value });
+    if (this.#parsed.size > KEPT) this.#parsed.delete(this.#parsed.keys().next().value);
+    return undefined;
+  };
+
+  execute = async ({ input, context }, signal) => {
+    const { value } = this.#check ? await this.#take(input, context.idempotencyKey) : { value: input };
+    return this.#execute.call(this.#tool, value, { ...context, signal });
+  };
+
+  async #take(input, key) {
+    const parsed = this.#parsed.get(key);
+    this.#parsed.delete(key);
+    return parsed ?? this.#check(input);
+  }
 }

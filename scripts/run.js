@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
@@ -94,6 +94,7 @@ export async function script(main) {
  * @returns {boolean} whether that module was started, not imported
  */
 export function isMain(url) {
+  const started = process.argv[1];
   // The path on the command line may lead through a symbolic link, the module's does not.
-  return realpathSync(process.argv[1]) === fileURLToPath(url);
+  return started !== undefined && existsSync(started) && realpathSync(started) === fileURLToPath(url);
 }

@@ -122,7 +122,7 @@ impl Agent {
             clock: clock.clone(),
         };
         let core = Arc::new(AgentCore {
-            model: ModelSource::new(clock.clone(), checked.config.proxy.clone()),
+            model: ModelSource::new(clock.clone(), &checked.config),
             config: checked.config,
             hooks,
             clock,

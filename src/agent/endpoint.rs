@@ -17,8 +17,8 @@ use crate::model::gateway::{GatewayConfig, GatewayModel, Limits};
 use crate::model::messages::Messages;
 use crate::model::{Fallback, Model, Retry, RetryPolicy, Target};
 
-use super::config::Timeouts;
 use super::config::model::{Gateway, ModelSettings, WireProtocol};
+use super::config::{AgentConfig, Timeouts};
 
 /// Time that a hub on this machine has to answer.
 const HUB_TIME: Duration = Duration::from_secs(5);
@@ -28,6 +28,8 @@ const HUB_BYTES: usize = 64 << 10;
 pub struct ModelSource {
     clock: SharedClock,
     proxy: ProxyRules,
+    /// Whether consumers see text grow.
+    as_it_grows: bool,
     /// What the hub of an emulator said.
     hub: OnceCell<(Url, Option<Secret>)>,
     /// The models of the configuration; what the gateway said of its limits stays with them.
@@ -47,10 +49,11 @@ struct HubEndpoints {
 }
 
 impl ModelSource {
-    pub fn new(clock: SharedClock, proxy: ProxyRules) -> Self {
+    pub fn new(clock: SharedClock, config: &AgentConfig) -> Self {
         Self {
             clock,
-            proxy,
+            proxy: config.proxy.clone(),
+            as_it_grows: config.stream_text,
             hub: OnceCell::new(),
             configured: OnceCell::new(),
         }
@@ -118,6 +121,7 @@ impl ModelSource {
         let policy = RetryPolicy {
             max_retries: settings.max_retries,
             restart: settings.restart,
+            as_it_grows: self.as_it_grows,
             backoff: Backoff::default(),
         };
         Ok(Arc::new(Retry::new(model, policy, self.clock.clone())))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 
+use crate::base::json::to_text;
 use crate::error::Result;
 use crate::protocol::Json;
 use crate::tool::{Tool, ToolContext, ToolOutput, ToolSpec};
@@ -15,6 +16,8 @@ use super::host::{FunctionId, Host};
 pub struct HostTool {
     pub spec: ToolSpec,
     pub execute: FunctionId,
+    /// Checks inputs in the place of the JSON Schema; answers nothing, or a text of faults.
+    pub check: Option<FunctionId>,
     pub host: Arc<dyn Host>,
 }
 
@@ -24,8 +27,23 @@ impl Tool for HostTool {
         &self.spec
     }
 
+    async fn faults(&self, input: &Json, ctx: &ToolContext) -> Option<String> {
+        let Some(check) = self.check else {
+            return self.spec.check.as_ref()?.faults(input);
+        };
+        let checked = self
+            .host
+            .call(check, argument(input, ctx), ctx.cancel.clone())
+            .await;
+        match checked {
+            Ok(Json::Null) => None,
+            Ok(faults) => Some(to_text(&faults)),
+            Err(failure) => Some(format!("- input: the schema failed: {}", failure.text())),
+        }
+    }
+
     async fn call(&self, input: Json, ctx: ToolContext) -> Result<ToolOutput> {
-        let argument = json!({ "input": input, "context": context(&ctx) });
+        let argument = argument(&input, &ctx);
         Ok(
             match self
                 .host
@@ -38,6 +56,10 @@ impl Tool for HostTool {
             },
         )
     }
+}
+
+fn argument(input: &Json, ctx: &ToolContext) -> Json {
+    json!({ "input": input, "context": context(ctx) })
 }
 
 /// The context of a call as the host program sees it; the host adds the signal.

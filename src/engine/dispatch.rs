@@ -177,17 +177,6 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
              parsed as a JSON object. Send the complete input again.</tool_use_error>"
         ));
     }
-    let spec = tool.spec();
-    if let Some(faults) = spec
-        .check
-        .as_ref()
-        .and_then(|check| check.faults(&call.input))
-    {
-        return Finished::told(format!(
-            "<tool_use_error>InputValidationError: the input of {name} does not fit its schema:\n\
-             {faults}</tool_use_error>"
-        ));
-    }
     let ctx = ToolContext {
         tool_use_id: call.id.clone(),
         turn_id: run.sink.turn_id().clone(),
@@ -195,6 +184,12 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
         cancel: run.interrupter.token().child_token(),
         idempotency_key: format!("{}:{}", run.session.conversation_id, call.id),
     };
+    if let Some(faults) = tool.faults(&call.input, &ctx).await {
+        return Finished::told(format!(
+            "<tool_use_error>InputValidationError: the input of {name} does not fit its schema:\n\
+             {faults}</tool_use_error>"
+        ));
+    }
     let hooked = HookedCall {
         name,
         input: &call.input,

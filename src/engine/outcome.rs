@@ -43,7 +43,7 @@ impl Patience {
         match (reason, has_calls) {
             (Some("refusal"), true) => Next::RejectRefusedCalls,
             (Some("refusal"), false) => Next::End(StopReason::Refusal),
-            (Some("max_tokens" | "model_context_window_exceeded"), true) => Self::within(
+            (Some("max_tokens"), true) => Self::within(
                 &mut self.cut,
                 MAX_CUT,
                 Next::RejectCutCalls,
@@ -55,6 +55,10 @@ impl Patience {
                 Next::AskToContinue,
                 StopReason::MaxTokens,
             ),
+            // Asking again would only make the conversation longer.
+            (Some(full @ "model_context_window_exceeded"), true) => {
+                Next::End(StopReason::Other(full.to_owned()))
+            }
             (_, true) => {
                 self.cut = 0;
                 Next::RunTools
@@ -135,7 +139,7 @@ mod tests {
             (
                 Some("model_context_window_exceeded"),
                 call(),
-                Next::RejectCutCalls,
+                other("model_context_window_exceeded"),
             ),
             (Some("max_tokens"), text(), Next::AskToContinue),
             (Some("refusal"), text(), end(StopReason::Refusal)),

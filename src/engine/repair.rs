@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::model::RequestMessage;
 use crate::protocol::{ContentBlock, ImageSource, ResultContent, Role};
-use crate::tool::NO_OUTPUT;
+use crate::tool::{NAME_LENGTH, NO_OUTPUT, is_valid_name};
 
 /// What the model reads for a call whose result was never recorded.
 pub const UNKNOWN_OUTCOME: &str = "The session ended before the result of this call was recorded. \
@@ -28,6 +28,7 @@ const PASSES: &[Pass] = &[
     pair_results,
     |messages| drop_bare_thinking(messages),
     drop_empty_messages,
+    |messages| clean_tool_names(messages),
     merge_neighbours,
     start_with_a_prompt,
     |messages| drop_large_images(messages),
@@ -166,6 +167,36 @@ fn answer_calls(content: &mut Vec<Arc<ContentBlock>>, calls: &[Arc<str>]) -> boo
     }
     content.extend(rest);
     changed
+}
+
+/// The model may have called a tool by a name that no request may carry; it was told that there is no
+/// such tool, under the name that it wrote.
+fn clean_tool_names(messages: &mut [RequestMessage]) -> Option<&'static str> {
+    let mut changed = false;
+    for block in messages.iter_mut().flat_map(|message| &mut message.content) {
+        if let ContentBlock::ToolUse { id, name, input } = block.as_ref()
+            && !is_valid_name(name)
+        {
+            let (id, input, name) = (id.clone(), input.clone(), clean_name(name));
+            *block = Arc::new(ContentBlock::ToolUse { id, name, input });
+            changed = true;
+        }
+    }
+    changed.then_some("impossible tool names cleaned")
+}
+
+fn clean_name(name: &str) -> String {
+    let accepted = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let cleaned: String = name
+        .chars()
+        .take(NAME_LENGTH)
+        .map(|c| if accepted(c) { c } else { '_' })
+        .collect();
+    if cleaned.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        cleaned
+    }
 }
 
 /// An answer of nothing but thinking says nothing, and the API refuses it as a last message.
@@ -419,6 +450,26 @@ mod tests {
             user(json!([text("two"), text("three")])),
         ]);
         assert_eq!(repaired(&messages), expected);
+    }
+
+    #[test]
+    fn names_that_no_request_may_carry_are_cleaned() {
+        for (name, cleaned) in [("no way!", "no_way_"), ("", "unnamed"), ("工具", "__")] {
+            let mut odd = call("t");
+            odd["name"] = name.into();
+            let messages = json!([user(json!([text("go")])), assistant(json!([odd]))]);
+            assert_eq!(repaired(&messages)[1]["content"][0]["name"], cleaned);
+        }
+        let mut long = call("t");
+        long["name"] = "n".repeat(200).into();
+        let messages = json!([user(json!([text("go")])), assistant(json!([long]))]);
+        assert_eq!(
+            repaired(&messages)[1]["content"][0]["name"]
+                .as_str()
+                .unwrap()
+                .len(),
+            64
+        );
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Answer {
 pub struct AnswerBuilder<'a> {
     /// Ids that the conversation has used already.
     taken: &'a HashSet<String>,
+    /// Ids of attempts that became void: a consumer has seen them.
+    void: HashSet<String>,
     answer: Answer,
     open: Vec<OpenBlock>,
     bytes: usize,
@@ -52,6 +54,7 @@ impl<'a> AnswerBuilder<'a> {
     pub fn new(taken: &'a HashSet<String>) -> Self {
         Self {
             taken,
+            void: HashSet::new(),
             answer: Answer::default(),
             open: Vec::new(),
             bytes: 0,
@@ -76,7 +79,7 @@ impl<'a> AnswerBuilder<'a> {
             ModelEvent::BlockStopped { index } => self.close(index),
             ModelEvent::Usage(usage) => self.answer.usage = usage,
             ModelEvent::Stopped { reason } => self.answer.stop_reason = reason,
-            ModelEvent::Restart { .. } => *self = Self::new(self.taken),
+            ModelEvent::Restart { .. } => self.restart(),
             ModelEvent::FellBack { .. } => {}
             ModelEvent::Finished => {
                 for index in self.open_indexes() {
@@ -145,10 +148,26 @@ impl<'a> AnswerBuilder<'a> {
         self.answer.blocks.push(block);
     }
 
+    /// Begins anew; the ids of the void attempt are not used again.
+    fn restart(&mut self) {
+        let mut void = std::mem::take(&mut self.void);
+        let calls = self.answer.blocks.iter().filter_map(ContentBlock::call_id);
+        void.extend(calls.map(str::to_owned));
+        void.insert(std::mem::take(&mut self.answer.id));
+        *self = Self {
+            void,
+            ..Self::new(self.taken)
+        };
+    }
+
     /// An id, replaced when the gateway sent none or one that was used before.
     fn unused(&self, prefix: &str, id: String) -> String {
         let mut calls = self.answer.blocks.iter().filter_map(ContentBlock::call_id);
-        if id.is_empty() || self.taken.contains(&id) || calls.any(|used| used == id) {
+        if id.is_empty()
+            || self.taken.contains(&id)
+            || self.void.contains(&id)
+            || calls.any(|used| used == id)
+        {
             return format!("{prefix}_{}", id::random());
         }
         id

@@ -30,7 +30,9 @@ pub fn from_response(status: u16, headers: &HeaderMap, body: &str) -> KernelErro
     let request_id = header(headers, "request-id")
         .or_else(|| header(headers, "x-request-id"))
         .or_else(|| json["request_id"].as_str().map(str::to_owned));
-    let retryable = kind.is_retryable() || matches!(status, 408 | 409 | 425);
+    // A redirect leads to the same place every time.
+    let retryable =
+        (kind.is_retryable() && !(300..400).contains(&status)) || matches!(status, 408 | 409 | 425);
     let forbidden = header(headers, "x-should-retry").as_deref() == Some("false");
     let mut error = KernelError::new(
         kind,
@@ -183,7 +185,7 @@ mod tests {
             ModelServer,
         };
         for (status, kind, retried) in [
-            (302, ModelProtocol, true),
+            (302, ModelProtocol, false),
             (400, ModelRequest, false),
             (401, ModelAuth, false),
             (403, ModelAuth, false),

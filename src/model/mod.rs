@@ -8,6 +8,7 @@ pub mod chat;
 mod failure;
 mod fallback;
 pub mod gateway;
+mod halves;
 pub mod messages;
 mod retry;
 pub mod sse;
@@ -123,7 +124,16 @@ pub fn truncated() -> KernelError {
 }
 
 impl ModelEvent {
-    /// Whether a consumer of the stream has seen something because of this event.
+    /// Whether a consumer that gets each block whole has seen something because of this event.
+    pub fn completes_something(&self) -> bool {
+        match self {
+            Self::BlockStopped { .. } => true,
+            Self::BlockStarted { block, .. } => block.call_id().is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a consumer that sees text grow has seen something because of this event.
     pub fn is_visible(&self) -> bool {
         match self {
             Self::BlockStarted { block, .. } => match block {

@@ -28,6 +28,8 @@ pub struct RetryPolicy {
     pub max_retries: u32,
     /// Whether a request is repeated after text was shown.
     pub restart: bool,
+    /// Whether consumers see text grow, or each block at its end.
+    pub as_it_grows: bool,
     pub backoff: Backoff,
 }
 
@@ -90,7 +92,11 @@ impl Model for Retry {
                 let error = loop {
                     match inner.next().await {
                         Some(Ok(event)) => {
-                            shown |= event.is_visible();
+                            shown |= if policy.as_it_grows {
+                                event.is_visible()
+                            } else {
+                                event.completes_something()
+                            };
                             let finished = event == ModelEvent::Finished;
                             yield Ok(event);
                             if finished {
@@ -174,6 +180,7 @@ mod tests {
         let policy = RetryPolicy {
             max_retries: 3,
             restart,
+            as_it_grows: true,
             backoff: Backoff::default(),
         };
         let script = Arc::new(Script(Mutex::new(plays)));

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use limit::fit;
 pub use schema::SchemaCheck;
-pub use set::{ToolSet, is_valid_name};
+pub use set::{NAME_LENGTH, ToolSet, is_valid_name};
 
 use crate::base::text::Cut;
 use crate::error::Result;
@@ -24,6 +24,12 @@ use crate::protocol::{ContentBlock, Json, ResultContent, ToolKind};
 #[async_trait]
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
+
+    /// What is wrong with an input, in words that the model can act on; none when it fits.
+    async fn faults(&self, input: &Json, ctx: &ToolContext) -> Option<String> {
+        let _ = ctx;
+        self.spec().check.as_ref()?.faults(input)
+    }
 
     /// Runs the call. A failure of the tool is an output with `is_error`; `Err` is the kernel's own.
     /// When `ctx.cancel` fires the result no longer matters.
@@ -47,7 +53,7 @@ pub struct ToolSpec {
     pub idempotent: bool,
     /// Limit on one call; none: no limit.
     pub timeout: Option<Duration>,
-    /// Checks inputs before a call; none when the tool checks them itself.
+    /// Checks inputs before a call; none when the tool has its own way, see [`Tool::faults`].
     pub check: Option<SchemaCheck>,
 }
 

@@ -10,7 +10,7 @@ use crate::model::ToolDeclaration;
 use super::Tool;
 
 /// Longest tool name that the Messages API accepts everywhere.
-const NAME_LENGTH: usize = 64;
+pub const NAME_LENGTH: usize = 64;
 
 /// An immutable set of tools, sorted by name so that the prompt cache of the gateway matches.
 #[derive(Clone)]

@@ -51,11 +51,8 @@ fn tool(at: usize, value: &Json, host: &Arc<dyn Host>, timeout: Duration) -> Res
     fields
         .not_built("needsApproval", |value| value == &Json::Bool(false))
         .map_err(named)?;
-    let checks_itself = fields
-        .boolean("checksInput")
-        .map_err(named)?
-        .unwrap_or(false);
-    let (schema, check) = schema(&fields, checks_itself).map_err(named)?;
+    let own_check = fields.function("checkInput").map_err(named)?;
+    let (schema, check) = schema(&fields, own_check.is_some()).map_err(named)?;
     let own_timeout = fields
         .integer("timeoutMs", 0..=MAX_TIMEOUT_MS)
         .map_err(named)?;
@@ -81,6 +78,7 @@ fn tool(at: usize, value: &Json, host: &Arc<dyn Host>, timeout: Duration) -> Res
     Ok(Arc::new(HostTool {
         spec,
         execute,
+        check: own_check,
         host: host.clone(),
     }))
 }

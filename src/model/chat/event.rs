@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::base::text::excerpt;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::model::gateway::{Decoded, Decoder};
+use crate::model::halves::{self, Halves};
 use crate::model::{BlockDelta, ModelEvent, failure};
 use crate::protocol::{ContentBlock, Json, Usage};
 
@@ -85,6 +86,7 @@ pub struct ChunkDecoder {
     calls: Vec<OpenCall>,
     usage: Usage,
     stop_reason: Option<String>,
+    halves: Halves,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,13 +177,23 @@ impl ChunkDecoder {
             Text::Answer => BlockDelta::Text(text),
             Text::Reasoning => BlockDelta::Thinking(text),
         };
+        let delta = self.halves.join(index, delta);
         events.push(ModelEvent::BlockDelta { index, delta });
     }
 
     fn close_text(&mut self, events: &mut Vec<ModelEvent>) {
         if let Some((index, _)) = self.open.take() {
-            events.push(ModelEvent::BlockStopped { index });
+            self.stop(index, events);
         }
+    }
+
+    fn stop(&mut self, index: u64, events: &mut Vec<ModelEvent>) {
+        let rest = self
+            .halves
+            .end(index)
+            .map(|delta| ModelEvent::BlockDelta { index, delta });
+        events.extend(rest);
+        events.push(ModelEvent::BlockStopped { index });
     }
 
     fn call(&mut self, at: u64, piece: CallPiece, events: &mut Vec<ModelEvent>) {
@@ -202,10 +214,8 @@ impl ChunkDecoder {
         let call = &mut self.calls[position];
         match call.block {
             Some(index) => {
-                events.push(ModelEvent::BlockDelta {
-                    index,
-                    delta: BlockDelta::Input(text),
-                });
+                let delta = self.halves.join(index, BlockDelta::Input(text));
+                events.push(ModelEvent::BlockDelta { index, delta });
             }
             None => call.early.push_str(&text),
         }
@@ -256,9 +266,16 @@ impl ChunkDecoder {
     fn finish(&mut self) -> Vec<ModelEvent> {
         let mut events = Vec::new();
         self.close_text(&mut events);
+        // A call whose name never came is one that the model must hear about.
+        for position in 0..self.calls.len() {
+            if self.calls[position].block.is_none() {
+                self.begin(position, String::new(), &mut events);
+            }
+        }
         let calls = std::mem::take(&mut self.calls);
-        let blocks = calls.into_iter().filter_map(|call| call.block);
-        events.extend(blocks.map(|index| ModelEvent::BlockStopped { index }));
+        for index in calls.into_iter().filter_map(|call| call.block) {
+            self.stop(index, &mut events);
+        }
         events.push(ModelEvent::Stopped {
             reason: self.stop_reason.take(),
         });
@@ -281,7 +298,19 @@ impl Decoder for ChunkDecoder {
         if data.trim() == DONE {
             return Ok(Decoded::Events(self.end()));
         }
-        let chunk = serde_json::from_str(data).map_err(|error| self.read(&error, data))?;
+        let marked;
+        let read = match serde_json::from_str(data) {
+            // Only a half of a pair is read a second time: the common case pays nothing.
+            Err(error) => match halves::mark(data) {
+                Some(text) => {
+                    marked = text;
+                    serde_json::from_str(&marked)
+                }
+                None => Err(error),
+            },
+            read => read,
+        };
+        let chunk = read.map_err(|error| self.read(&error, data))?;
         self.chunk(chunk).map(Decoded::Events)
     }
 

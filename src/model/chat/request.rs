@@ -19,7 +19,9 @@ pub fn body(request: &ModelRequest, max_tokens: u32) -> Result<Vec<u8>, serde_js
         model: &request.settings.model,
         messages: messages.collect(),
         tools: request.tools.iter().map(tool).collect(),
-        max_tokens,
+        // Some models accept only the newer name, which users give as an option.
+        max_tokens: (!request.settings.extra.contains_key("max_completion_tokens"))
+            .then_some(max_tokens),
         temperature: request.settings.temperature,
         stream: true,
         stream_options: StreamOptions {
@@ -35,7 +37,8 @@ struct Body<'a> {
     messages: Vec<Json>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Json>,
-    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     stream: bool,
@@ -103,9 +106,10 @@ fn user(message: &RequestMessage) -> Vec<Json> {
             ContentBlock::ToolResult {
                 tool_use_id,
                 content,
-                ..
+                is_error,
             } => {
                 let (text, images) = result(content);
+                let text = if *is_error { failed(text) } else { text };
                 written
                     .push(json!({ "role": "tool", "tool_call_id": tool_use_id, "content": text }));
                 // A tool message holds text alone.
@@ -135,12 +139,21 @@ fn result(content: &ResultContent) -> (String, Vec<Json>) {
         .iter()
         .filter_map(|part| part["text"].as_str())
         .collect();
-    let text = if texts.is_empty() {
+    let text = if texts.is_empty() && !images.is_empty() {
         "[image]".to_owned()
     } else {
         texts.join("\n")
     };
     (text, images)
+}
+
+/// The protocol has no mark for failed calls: the text says it.
+fn failed(text: String) -> String {
+    if text.to_ascii_lowercase().contains("error") {
+        text
+    } else {
+        format!("Error: {text}")
+    }
 }
 
 fn part(block: &ContentBlock) -> Option<Json> {

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use crate::base::text::excerpt;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::model::gateway::{Decoded, Decoder};
+use crate::model::halves::{self, Halves};
 use crate::model::{BlockDelta, ModelEvent, failure};
 use crate::protocol::{ContentBlock, Json, Usage};
 
@@ -70,41 +71,26 @@ impl Delta<'_> {
 #[derive(Debug, Default)]
 pub struct EventDecoder {
     usage: Usage,
+    halves: Halves,
     request_id: Option<String>,
 }
 
 impl Decoder for EventDecoder {
     fn decode(&mut self, data: &str) -> Result<Decoded> {
-        let event: Event<'_> =
-            serde_json::from_str(data).map_err(|error| self.unreadable(&error, data))?;
-        let index = event.index;
-        Ok(match event.r#type.as_ref() {
-            "content_block_delta" => match event.delta.of_block() {
-                Some(delta) => Decoded::Event(ModelEvent::BlockDelta { index, delta }),
-                None => Decoded::Events(Vec::new()),
+        match serde_json::from_str(data) {
+            Ok(event) => self.event(event, data),
+            // Only a half of a pair is read a second time: the common case pays nothing.
+            Err(error) => match halves::mark(data) {
+                Some(marked) => {
+                    let event = serde_json::from_str(&marked);
+                    self.event(
+                        event.map_err(|error| self.unreadable(&error, data))?,
+                        &marked,
+                    )
+                }
+                None => Err(self.unreadable(&error, data)),
             },
-            "content_block_start" => {
-                let block = self.block(&self.part(event.content_block, data)?)?;
-                Decoded::Event(ModelEvent::BlockStarted { index, block })
-            }
-            "content_block_stop" => Decoded::Event(ModelEvent::BlockStopped { index }),
-            "message_start" => Decoded::Events(self.start(&self.part(event.message, data)?)),
-            "message_delta" => {
-                let usage = event
-                    .usage
-                    .map(|_| self.part(event.usage, data))
-                    .transpose()?;
-                Decoded::Events(self.end_of(event.delta.stop_reason, &usage.unwrap_or_default()))
-            }
-            "message_stop" => Decoded::Event(ModelEvent::Finished),
-            "ping" => Decoded::Ping,
-            "error" => {
-                let error = self.part(event.error, data).unwrap_or_default();
-                let request_id = event.request_id.or_else(|| self.request_id.clone());
-                return Err(failure::from_event(&error, request_id));
-            }
-            _ => Decoded::Events(Vec::new()),
-        })
+        }
     }
 
     fn decode_message(&mut self, message: &Json) -> Result<Vec<ModelEvent>> {
@@ -135,10 +121,52 @@ impl Decoder for EventDecoder {
 }
 
 impl EventDecoder {
+    fn event(&mut self, event: Event<'_>, data: &str) -> Result<Decoded> {
+        let index = event.index;
+        Ok(match event.r#type.as_ref() {
+            "content_block_delta" => match event.delta.of_block() {
+                Some(delta) => {
+                    let delta = self.halves.join(index, delta);
+                    Decoded::Event(ModelEvent::BlockDelta { index, delta })
+                }
+                None => Decoded::Events(Vec::new()),
+            },
+            "content_block_start" => {
+                let block = self.block(&self.part(event.content_block, data)?)?;
+                Decoded::Event(ModelEvent::BlockStarted { index, block })
+            }
+            "content_block_stop" => self.stop(index),
+            "message_start" => Decoded::Events(self.start(&self.part(event.message, data)?)),
+            "message_delta" => {
+                let usage = event
+                    .usage
+                    .map(|_| self.part(event.usage, data))
+                    .transpose()?;
+                Decoded::Events(self.end_of(event.delta.stop_reason, &usage.unwrap_or_default()))
+            }
+            "message_stop" => Decoded::Event(ModelEvent::Finished),
+            "ping" => Decoded::Ping,
+            "error" => {
+                let error = self.part(event.error, data).unwrap_or_default();
+                let request_id = event.request_id.or_else(|| self.request_id.clone());
+                return Err(failure::from_event(&error, request_id));
+            }
+            _ => Decoded::Events(Vec::new()),
+        })
+    }
+
+    fn stop(&mut self, index: u64) -> Decoded {
+        let stopped = ModelEvent::BlockStopped { index };
+        match self.halves.end(index) {
+            None => Decoded::Event(stopped),
+            Some(delta) => Decoded::Events(vec![ModelEvent::BlockDelta { index, delta }, stopped]),
+        }
+    }
+
     pub fn new(request_id: Option<String>) -> Self {
         Self {
-            usage: Usage::default(),
             request_id,
+            ..Self::default()
         }
     }
 
@@ -204,7 +232,9 @@ impl EventDecoder {
     /// A part that an event of its kind must have.
     fn part(&self, raw: Option<&RawValue>, data: &str) -> Result<Json> {
         let text = raw.map(RawValue::get).unwrap_or_default();
-        serde_json::from_str(text).map_err(|error| self.unreadable(&error, data))
+        let mut part = serde_json::from_str(text).map_err(|error| self.unreadable(&error, data))?;
+        unmark(&mut part);
+        Ok(part)
     }
 
     fn unreadable(&self, error: &serde_json::Error, data: &str) -> KernelError {
@@ -216,6 +246,16 @@ impl EventDecoder {
 
     fn protocol(&self, message: impl Into<String>) -> KernelError {
         KernelError::new(ErrorKind::ModelProtocol, message).with_request_id(self.request_id.clone())
+    }
+}
+
+/// Halves in what comes at once never find their other half.
+fn unmark(value: &mut Json) {
+    match value {
+        Json::String(text) => *text = halves::unmark(std::mem::take(text)),
+        Json::Array(items) => items.iter_mut().for_each(unmark),
+        Json::Object(fields) => fields.values_mut().for_each(unmark),
+        _ => {}
     }
 }
 
@@ -260,6 +300,36 @@ mod tests {
             assert_eq!(events(&mut decoder, &event), []);
         }
         assert_eq!(decoder.decode(r#"{"type":"ping"}"#).unwrap(), Decoded::Ping);
+    }
+
+    #[test]
+    fn a_character_that_the_gateway_cut_is_joined_again() {
+        let mut decoder = EventDecoder::default();
+        let mut text = String::new();
+        for piece in [r"ab\ud83d", r"\ude00\ud83d"] {
+            let data = format!(
+                r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{piece}"}}}}"#
+            );
+            for event in decoder.decode(&data).unwrap() {
+                if let ModelEvent::BlockDelta {
+                    delta: BlockDelta::Text(more),
+                    ..
+                } = event
+                {
+                    text.push_str(&more);
+                }
+            }
+        }
+        assert_eq!(text, "ab😀");
+        let end = events(
+            &mut decoder,
+            &json!({"type": "content_block_stop", "index": 0}),
+        );
+        let lost = ModelEvent::BlockDelta {
+            index: 0,
+            delta: BlockDelta::Text("\u{fffd}".into()),
+        };
+        assert_eq!(end, [lost, ModelEvent::BlockStopped { index: 0 }]);
     }
 
     #[test]
