@@ -253,9 +253,7 @@ function kindOf(name) {
 }
 
 function meta(parent) {
-  return parent
-    ? { _meta: { oak: { parentToolCallId: parent }, parentToolCallId: parent } }
-    : {};
+  return parent ? { _meta: { oak: { parentToolCallId: parent }, parentToolCallId: parent } } : {};
 }
 
 function text(value) {

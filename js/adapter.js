@@ -89,9 +89,7 @@ export class AdaptedStream {
     await this.#close();
     const { name, message } = describeThrown(error);
     const timestamp = Date.now();
-    this.#tail = [
-      { sessionUpdate: 'agent_phase', phase: 'idle', timestamp, stopReason: 'error' },
-    ];
+    this.#tail = [{ sessionUpdate: 'agent_phase', phase: 'idle', timestamp, stopReason: 'error' }];
     return {
       value: {
         sessionUpdate: 'log',

@@ -4,12 +4,12 @@
  * @module
  */
 import { Callbacks } from './callbacks.js';
-import { InvalidConfigError, errorFromCore } from './errors.js';
+import { InvalidConfigError, KernelError, errorFromCore, traced } from './errors.js';
 import { prepareHooks } from './hooks.js';
 import { native } from './native.js';
 import { prepareLogger, prepareTelemetry } from './observers.js';
 import { ownFields, toPlainJson } from './plain.js';
-import { Session, checkSignal, inputJson } from './session.js';
+import { Session, callOptions, inputJson, optionsJson } from './session.js';
 import { stopperFor } from './stream.js';
 import { prepareTools } from './tools.js';
 
@@ -32,7 +32,8 @@ class Agent {
   }
 
   async startSession(options) {
-    const session = await this.#native.startSession(optionsJson(options, 'startSession'));
+    const text = optionsJson(options, 'startSession options');
+    const session = await traced(this.#native.startSession(text));
     return new Session(session, this.#output);
   }
 
@@ -42,17 +43,16 @@ class Agent {
         'resumeSession: give a conversation id, or the text of getState()',
       );
     }
-    return new Session(await this.#native.resumeSession(reference), this.#output);
+    const session = await traced(this.#native.resumeSession(reference));
+    return new Session(session, this.#output);
   }
 
   async prompt(input, options) {
-    const { signal, ...rest } = options ? ownFields(options, 'prompt options') : {};
-    checkSignal(signal);
+    const { signal, ...rest } = callOptions(options, 'prompt options');
     const { stopper, release } = stopperFor(signal);
     try {
-      return JSON.parse(
-        await this.#native.prompt(inputJson(input), optionsJson(rest, 'prompt'), stopper),
-      );
+      const text = optionsJson(rest, 'prompt options');
+      return JSON.parse(await traced(this.#native.prompt(inputJson(input), text, stopper)));
     } finally {
       release();
     }
@@ -77,20 +77,31 @@ class Agent {
  * @returns {Agent}
  */
 export function createAgent(config) {
-  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-    throw new InvalidConfigError('createAgent: the configuration must be an object');
-  }
   const callbacks = new Callbacks();
-  const fields = ownFields(config, 'config');
-  fields.tools = prepareTools(fields.tools);
-  fields.hooks = prepareHooks(fields.hooks);
-  fields.logger = prepareLogger(fields.logger);
-  fields.telemetry = prepareTelemetry(fields.telemetry);
-  const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
+  const { text, output } = readConfig(config, callbacks);
   const agent = native.createAgent(text, environment(), callbacks.dispatch);
   warn(agent);
-  const revive = fields.streamFormat === 'events' ? reviveEvent : undefined;
-  return new Agent(agent, { revive, adapter: fields.streamAdapter ?? undefined });
+  return new Agent(agent, output);
+}
+
+/** Reads a configuration, which may be anything: whatever it throws becomes one kind of error. */
+function readConfig(config, callbacks) {
+  try {
+    if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+      throw new InvalidConfigError('createAgent: the configuration must be an object');
+    }
+    const fields = ownFields(config, 'config');
+    fields.tools = prepareTools(fields.tools);
+    fields.hooks = prepareHooks(fields.hooks);
+    fields.logger = prepareLogger(fields.logger);
+    fields.telemetry = prepareTelemetry(fields.telemetry);
+    const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
+    const revive = fields.streamFormat === 'events' ? reviveEvent : undefined;
+    return { text, output: { revive, adapter: fields.streamAdapter ?? undefined } };
+  } catch (error) {
+    if (error instanceof KernelError) throw error;
+    throw new InvalidConfigError('createAgent: the configuration cannot be read', error);
+  }
 }
 
 /** In the format `'events'` an error is an object. */
@@ -101,7 +112,10 @@ function reviveEvent(event) {
 function environment() {
   const names = native.environmentVariables();
   const pairs = names.map((name) => [name, process.env[name]]);
-  return Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
+  // Without a prototype: what a program put on that of all objects is no variable.
+  const found = Object.create(null);
+  for (const [name, value] of pairs) if (value !== undefined) found[name] = value;
+  return found;
 }
 
 let emulatorWarned = false;
@@ -119,8 +133,4 @@ function warn(agent) {
       code: 'OAK_EMULATOR',
     });
   }
-}
-
-function optionsJson(options, call) {
-  return toPlainJson(options ?? null, `${call} options`, () => 0);
 }

@@ -104,4 +104,20 @@ export function errorFromCore(description) {
   return error;
 }
 
+/**
+ * Waits for the core; an error of it gets the stack of the caller, which it cannot know.
+ *
+ * @template T
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+export async function traced(promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof KernelError) Error.captureStackTrace(error, traced);
+    throw error;
+  }
+}
+
 native.setErrorFactory((text) => errorFromCore(JSON.parse(text)));

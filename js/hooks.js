@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ownFields, read } from './plain.js';
+import { isPlain, read, unknownKeys } from './plain.js';
 
 const HOOKS = [
   'onSessionStart',
@@ -23,9 +23,9 @@ const WITH_SIGNAL = new Set(['onToolStart', 'onToolEnd']);
  */
 export function prepareHooks(hooks) {
   if (typeof hooks !== 'object' || hooks === null || Array.isArray(hooks)) return hooks;
-  const fields = ownFields(hooks, 'config.hooks');
+  const fields = isPlain(hooks) ? unknownKeys(hooks, HOOKS) : {};
   for (const name of HOOKS) {
-    const hook = fields[name] ?? read(hooks, name, 'config.hooks');
+    const hook = read(hooks, name, 'config.hooks');
     fields[name] = typeof hook === 'function' ? callable(hooks, hook, WITH_SIGNAL.has(name)) : hook;
   }
   return fields;

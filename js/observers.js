@@ -14,7 +14,9 @@ const LEVELS = ['debug', 'info', 'warn', 'error'];
  */
 export function prepareLogger(logger) {
   if (typeof logger !== 'object' || logger === null) return logger;
-  const known = LEVELS.filter((level) => typeof read(logger, level, 'config.logger') === 'function');
+  const known = LEVELS.filter(
+    (level) => typeof read(logger, level, 'config.logger') === 'function',
+  );
   if (known.length === 0) return logger;
   return (record) => {
     if (known.includes(record.level)) logger[record.level](record);

@@ -48,6 +48,18 @@ export function ownFields(object, path) {
 }
 
 /**
+ * The own keys of an object that are not in a list, for the core to name; their values do not count.
+ *
+ * @param {object} object
+ * @param {string[]} known
+ * @returns {Record<string, true>}
+ */
+export function unknownKeys(object, known) {
+  const unknown = Object.keys(object).filter((key) => !known.includes(key));
+  return Object.fromEntries(unknown.map((key) => [key, true]));
+}
+
+/**
  * Writes a configuration as JSON text.
  *
  * @param {unknown} value
@@ -112,7 +124,8 @@ function fields(value, path, walk, depth) {
   );
 }
 
-function isPlain(value) {
+/** Whether an object is no instance of a class. */
+export function isPlain(value) {
   const prototype = Object.getPrototypeOf(value);
   // Another realm has another Object.prototype: its plain objects end their chain there too.
   return prototype === null || Object.getPrototypeOf(prototype) === null;

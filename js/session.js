@@ -6,10 +6,10 @@
 import { randomUUID } from 'node:crypto';
 
 import { AdaptedStream } from './adapter.js';
-import { InvalidConfigError } from './errors.js';
+import { InvalidConfigError, traced } from './errors.js';
 import { toJson } from './json.js';
 import { refuseUnbuilt } from './not-built.js';
-import { ownFields } from './plain.js';
+import { ownFields, toPlainJson } from './plain.js';
 import { RunStream, reasonText, stopperFor } from './stream.js';
 
 /** One conversation of one user. */
@@ -35,9 +35,9 @@ export class Session {
   }
 
   send(input, options) {
-    const { signal, throwOnError, ...rest } = sendOptions(options);
+    const { signal, throwOnError, ...rest } = callOptions(options, 'send options');
     const open = () => {
-      const texts = [inputJson(input), toJson(rest)];
+      const texts = [inputJson(input), optionsJson(rest, 'send options')];
       const { stopper, release } = stopperFor(signal);
       return { run: this.#native.run(...texts, stopper), release };
     };
@@ -53,10 +53,10 @@ export class Session {
   }
 
   async prompt(input, options) {
-    const { signal } = sendOptions(options);
+    const { signal } = callOptions(options, 'prompt options');
     const { stopper, release } = stopperFor(signal);
     try {
-      return JSON.parse(await this.#native.prompt(inputJson(input), stopper));
+      return JSON.parse(await traced(this.#native.prompt(inputJson(input), stopper)));
     } finally {
       release();
     }
@@ -98,18 +98,22 @@ export function inputJson(input) {
   }
 }
 
-function sendOptions(options) {
+/** Reads the options of a call; `signal` stays as it is. */
+export function callOptions(options, path) {
   if (options === undefined || options === null) return {};
-  if (typeof options !== 'object') {
-    throw new InvalidConfigError('send: the options must be an object');
-  }
-  const fields = ownFields(options, 'send options');
+  if (typeof options !== 'object') throw new InvalidConfigError(`${path} must be an object`);
+  const fields = ownFields(options, path);
   checkSignal(fields.signal);
   return fields;
 }
 
+/** Options as JSON text, for the core to check. */
+export function optionsJson(options, path) {
+  return toPlainJson(options ?? null, path, () => 0);
+}
+
 /** A signal of another realm is as good: what counts is what it can do. */
-export function checkSignal(signal) {
+function checkSignal(signal) {
   if (signal === undefined || signal === null) return;
   if (typeof signal.addEventListener !== 'function' || typeof signal.aborted !== 'boolean') {
     throw new InvalidConfigError('send: signal must be an AbortSignal');

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { traced } from './errors.js';
 import { native } from './native.js';
 import { describeThrown } from './thrown.js';
 
@@ -50,6 +51,8 @@ export class RunStream {
   #at = 0;
   #ended = false;
   #last = Promise.resolve();
+  /** `next()` calls that wait: a later one must not overtake them. */
+  #waiting = 0;
 
   /**
    * @param {() => { run: Promise<object>, release: () => void }} open starts the run
@@ -64,12 +67,13 @@ export class RunStream {
 
   /** The next element. */
   next() {
-    if (this.#at < this.#ready.length) {
+    if (this.#waiting === 0 && this.#at < this.#ready.length) {
       return Promise.resolve({ value: this.#ready[this.#at++], done: false });
     }
+    this.#waiting += 1;
     const result = this.#last.then(() => this.#pull());
     // The caller has the rejection; the chain only keeps the order.
-    this.#last = result.catch(() => {});
+    this.#last = result.catch(() => {}).finally(() => (this.#waiting -= 1));
     return result;
   }
 
@@ -107,13 +111,13 @@ export class RunStream {
 
   async #fill() {
     try {
-      this.#run ??= await this.#start();
+      this.#run ??= await traced(this.#start());
       const batch = this.#ended ? null : await this.#run.nextBatch();
       if (batch === null) {
         const stopped = this.#ended;
         this.#end();
         if (this.#throwOnError && !stopped) this.#run.rethrow();
-      } else {
+      } else if (!this.#ended) {
         const elements = JSON.parse(batch);
         this.#ready = this.#revive ? elements.map(this.#revive) : elements;
         this.#at = 0;

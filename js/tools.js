@@ -3,11 +3,21 @@
  *
  * @module
  */
-import { ownFields, read } from './plain.js';
+import { isPlain, read, unknownKeys } from './plain.js';
 import { readParameters } from './schema.js';
 
-/** Fields that may live on the class of a tool object. */
-const FIELDS = ['name', 'description', 'parameters', 'execute'];
+/** Fields of a tool; they may live on its class. */
+const FIELDS = [
+  'name',
+  'description',
+  'parameters',
+  'execute',
+  'needsApproval',
+  'clientSide',
+  'idempotent',
+  'timeoutMs',
+  'readOnly',
+];
 
 /**
  * @param {unknown} tools
@@ -21,8 +31,9 @@ export function prepareTools(tools) {
 
 function prepareTool(tool, path) {
   if (typeof tool !== 'object' || tool === null || Array.isArray(tool)) return tool;
-  const fields = ownFields(tool, path);
-  for (const key of FIELDS) fields[key] ??= read(tool, key, path);
+  const fields = Object.fromEntries(FIELDS.map((key) => [key, read(tool, key, path)]));
+  // An instance of a class may keep what it likes; in a plain object an unknown key is a mistake.
+  if (isPlain(tool)) Object.assign(fields, unknownKeys(tool, FIELDS));
   const { schema, check } = readParameters(fields.parameters, `${path}.parameters`);
   fields.parameters = schema;
   if (typeof fields.execute !== 'function') return fields;
@@ -59,7 +70,9 @@ class Calls {
   };
 
   execute = async ({ input, context }, signal) => {
-    const { value } = this.#check ? await this.#take(input, context.idempotencyKey) : { value: input };
+    const { value } = this.#check
+      ? await this.#take(input, context.idempotencyKey)
+      : { value: input };
     return this.#execute.call(this.#tool, value, { ...context, signal });
   };
 

@@ -217,7 +217,7 @@ impl Agent {
             .filter_map(Weak::upgrade)
             .collect();
         let closing = tokio::spawn(async move {
-            join_all(sessions.iter().map(|session| session.close())).await;
+            join_all(sessions.iter().map(Session::close)).await;
         });
         match deadline {
             // The task cannot fail: closing has no error, and a panic in it is not ours to pass on.

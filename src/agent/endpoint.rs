@@ -148,7 +148,7 @@ async fn ask_hub(hub: &Url) -> Result<(Url, Option<Secret>)> {
         read.map_err(|error| http::transport_error(error, hub, &direct))
     };
     let (body, _) = match tokio::time::timeout(HUB_TIME, asking).await {
-        Ok(answer) => answer?,
+        Ok(answer) => answer.map_err(|error| unusable(error.message().to_owned()))?,
         Err(_) => return Err(unusable("it does not answer".to_owned())),
     };
     let answer: HubAnswer =

@@ -52,6 +52,15 @@ struct ActiveRun {
     done: watch::Receiver<bool>,
 }
 
+impl ActiveRun {
+    async fn ended(run: Option<Self>) {
+        if let Some(mut run) = run {
+            // An error means that the sender is gone: the run is over.
+            let _ = run.done.wait_for(|done| *done).await;
+        }
+    }
+}
+
 /// A started run.
 pub struct RunHandle {
     pub updates: UpdateReceiver,
@@ -174,19 +183,22 @@ impl Session {
         })
     }
 
-    /// Stops the run in progress, if any, and waits until it is over. The session stays usable.
-    pub async fn abort(&self, reason: Option<String>) {
+    /// Stops the run in progress, if any, at once; the future waits until it is over. The session
+    /// stays usable: a run that starts meanwhile is another one.
+    pub fn abort(self: &Arc<Self>, reason: Option<String>) -> impl Future<Output = ()> + use<> {
         self.stop(Interrupt::Aborted(AbortCause::Abort, reason))
-            .await;
-        self.leave().await;
     }
 
-    /// Stops the run in progress and refuses further ones.
-    pub async fn close(&self) {
+    /// Stops the run in progress, if any, and refuses further ones, at once; the future waits for the
+    /// end.
+    pub fn close(self: &Arc<Self>) -> impl Future<Output = ()> + use<> {
         self.closed.store(true, Ordering::Release);
-        self.stop(Interrupt::Aborted(AbortCause::Close, None)).await;
-        self.leave().await;
-        self.agent.forget(self);
+        let stopped = self.stop(Interrupt::Aborted(AbortCause::Close, None));
+        let session = self.clone();
+        async move {
+            stopped.await;
+            session.agent.forget(&session);
+        }
     }
 
     /// Whether the session refuses further messages.
@@ -201,18 +213,22 @@ impl Session {
         }
     }
 
-    /// Waits until no run is in progress.
+    /// Waits until the run in progress, if any, is over and all clean-up is done.
     pub async fn settled(&self) {
         let active = self.active().clone();
-        if let Some(mut run) = active {
-            // An error means that the sender is gone: the run is over.
-            let _ = run.done.wait_for(|done| *done).await;
-        }
+        ActiveRun::ended(active).await;
     }
 
-    async fn stop(&self, reason: Interrupt) {
-        self.interrupt(reason);
-        self.settled().await;
+    fn stop(self: &Arc<Self>, reason: Interrupt) -> impl Future<Output = ()> + use<> {
+        let active = self.active().clone();
+        if let Some(run) = &active {
+            run.interrupter.interrupt(reason);
+        }
+        let session = self.clone();
+        async move {
+            ActiveRun::ended(active).await;
+            session.leave().await;
+        }
     }
 
     fn active(&self) -> MutexGuard<'_, Option<ActiveRun>> {
@@ -310,8 +326,11 @@ impl Session {
         Ok(())
     }
 
-    /// Calls `onSessionEnd`, once for each start.
+    /// Calls `onSessionEnd`, once for each start, unless another run goes on.
     async fn leave(&self) {
+        if self.active().is_some() {
+            return;
+        }
         if std::mem::take(&mut *self.begun.lock().await) {
             self.agent.hooks.session_end(&self.who).await;
         }

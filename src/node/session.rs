@@ -85,9 +85,9 @@ impl NativeSession {
         env: &'env Env,
         reason: Option<String>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
-        let session = self.session.clone();
+        let ended = self.session.abort(reason);
         let work = async move {
-            session.abort(reason).await;
+            ended.await;
             Ok(())
         };
         promise(env, work, |()| ())
@@ -95,9 +95,9 @@ impl NativeSession {
 
     #[napi(catch_unwind)]
     pub fn close<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
-        let session = self.session.clone();
+        let ended = self.session.close();
         let work = async move {
-            session.close().await;
+            ended.await;
             Ok(())
         };
         promise(env, work, |()| ())

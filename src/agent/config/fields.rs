@@ -4,8 +4,10 @@
 //! classes, numbers that are not finite.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
+use std::rc::Rc;
+use std::sync::LazyLock;
 
 use crate::agent::host::FunctionId;
 use crate::base::json::type_name;
@@ -16,27 +18,22 @@ use crate::protocol::{Json, JsonMap};
 const MARK: &str = "\0oak";
 
 /// The fields of one object, with the path to it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fields<'a> {
     path: String,
     map: &'a JsonMap,
-    known: RefCell<BTreeSet<&'a str>>,
+    seen: Rc<RefCell<Seen<'a>>>,
 }
 
-static NO_FIELDS: std::sync::LazyLock<JsonMap> = std::sync::LazyLock::new(JsonMap::new);
+/// What was asked for, of an object and of the objects in it: by path, its fields and the known keys.
+type Seen<'a> = BTreeMap<String, (&'a JsonMap, BTreeSet<&'a str>)>;
+
+static NO_FIELDS: LazyLock<JsonMap> = LazyLock::new(JsonMap::new);
 
 impl<'a> Fields<'a> {
     /// The fields of a value that must be an object.
     pub fn of(path: impl Into<String>, value: &'a Json) -> Result<Self> {
-        let path = path.into();
-        match value.as_object().filter(|_| mark(value).is_none()) {
-            Some(map) => Ok(Self {
-                path,
-                map,
-                known: RefCell::default(),
-            }),
-            None => Err(wrong(&path, "an object", value)),
-        }
+        Self::within(path.into(), value, Rc::default())
     }
 
     /// The same for a value that may be missing.
@@ -45,10 +42,27 @@ impl<'a> Fields<'a> {
             return Ok(Self {
                 path: path.into(),
                 map: &NO_FIELDS,
-                known: RefCell::default(),
+                seen: Rc::default(),
             });
         }
         Self::of(path, value)
+    }
+
+    fn within(path: String, value: &'a Json, seen: Rc<RefCell<Seen<'a>>>) -> Result<Self> {
+        match value.as_object().filter(|_| mark(value).is_none()) {
+            Some(map) => {
+                seen.borrow_mut()
+                    .entry(path.clone())
+                    .or_insert_with(|| (map, BTreeSet::new()));
+                Ok(Self { path, map, seen })
+            }
+            None => Err(wrong(&path, "an object", value)),
+        }
+    }
+
+    /// The fields of an element of an array in this object.
+    pub fn element(&self, path: String, value: &'a Json) -> Result<Self> {
+        Self::within(path, value, self.seen.clone())
     }
 
     /// The path of a field.
@@ -58,17 +72,32 @@ impl<'a> Fields<'a> {
 
     /// A field that is neither missing nor null.
     pub fn get(&self, key: &'a str) -> Option<&'a Json> {
-        self.known.borrow_mut().insert(key);
+        self.know(&[key]);
         self.map.get(key).filter(|value| !value.is_null())
     }
 
-    /// Keys that nobody asked for.
+    /// Says that keys have a meaning, without reading them.
+    pub fn know(&self, keys: &[&'a str]) {
+        if let Some((_, known)) = self.seen.borrow_mut().get_mut(&self.path) {
+            known.extend(keys);
+        }
+    }
+
+    /// Keys of this object that nobody asked for.
     pub fn unknown(&self) -> Vec<String> {
-        let known = self.known.borrow();
-        self.map
-            .keys()
-            .filter(|key| !known.contains(key.as_str()))
-            .map(|key| self.path(key))
+        self.seen
+            .borrow()
+            .get(&self.path)
+            .map(|seen| unknown(&self.path, seen))
+            .unwrap_or_default()
+    }
+
+    /// The same for this object and all objects in it that were read.
+    pub fn all_unknown(&self) -> Vec<String> {
+        self.seen
+            .borrow()
+            .iter()
+            .flat_map(|(path, seen)| unknown(path, seen))
             .collect()
     }
 
@@ -119,7 +148,7 @@ impl<'a> Fields<'a> {
 
     pub fn object(&self, key: &'a str) -> Result<Option<Fields<'a>>> {
         self.get(key)
-            .map(|value| Fields::of(self.path(key), value))
+            .map(|value| Self::within(self.path(key), value, self.seen.clone()))
             .transpose()
     }
 
@@ -156,6 +185,11 @@ impl<'a> Fields<'a> {
     }
 }
 
+fn unknown(path: &str, (map, known): &(&JsonMap, BTreeSet<&str>)) -> Vec<String> {
+    let keys = map.keys().filter(|key| !known.contains(key.as_str()));
+    keys.map(|key| format!("{path}.{key}")).collect()
+}
+
 /// Names of the functions that a value has, as its own or from its class.
 pub fn methods(value: &Json) -> Vec<&str> {
     let own = value.as_object().into_iter().flatten();
@@ -175,9 +209,21 @@ pub fn is_object(value: &Json) -> bool {
         && mark(value).is_none_or(|mark| mark.get("type") == Some(&Json::from("instance")))
 }
 
-/// Whether a value stands for something that JSON cannot say.
-pub fn is_mark(value: &Json) -> bool {
-    mark(value).is_some()
+/// Refuses a value that holds, at any depth, something that JSON cannot say.
+pub fn pure_json(path: &str, value: &Json) -> Result<()> {
+    if mark(value).is_some() {
+        return Err(wrong(path, "a JSON value", value));
+    }
+    match value {
+        Json::Array(items) => items
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, item)| pure_json(&format!("{path}[{at}]"), item)),
+        Json::Object(fields) => fields
+            .iter()
+            .try_for_each(|(key, field)| pure_json(&format!("{path}.{key}"), field)),
+        _ => Ok(()),
+    }
 }
 
 pub fn as_function(value: &Json) -> Option<FunctionId> {
@@ -278,11 +324,14 @@ mod tests {
 
     #[test]
     fn missing_and_null_are_the_same_and_unknown_keys_are_listed() {
-        let value = json!({"a": null, "typo": 1});
+        let value = json!({"a": null, "typo": 1, "inner": {"b": 1, "tipo": 2}});
         let fields = Fields::of("config", &value).unwrap();
         assert_eq!(fields.string("a").unwrap(), None);
         assert_eq!(fields.string("b").unwrap(), None);
+        let inner = fields.object("inner").unwrap().unwrap();
+        inner.know(&["b"]);
         assert_eq!(fields.unknown(), ["config.typo"]);
+        assert_eq!(fields.all_unknown(), ["config.typo", "config.inner.tipo"]);
     }
 
     #[test]

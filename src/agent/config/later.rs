@@ -10,6 +10,27 @@ use super::{Fields, paths};
 
 /// Server names that the kernel uses itself.
 const RESERVED_SERVERS: [&str; 3] = ["sandbox", "cloudbase", "custom"];
+const SANDBOX_SETTINGS: [&str; 19] = [
+    "provider",
+    "workspaceRoot",
+    "apiKey",
+    "runtime",
+    "scope",
+    "ttl",
+    "capabilities",
+    "cloudbaseTools",
+    "userCredentials",
+    "workspaceSnapshot",
+    "workspaceSnapshotTimeoutMs",
+    "workspaceInitTimeoutMs",
+    "settings",
+    "toolNames",
+    "require",
+    "uid",
+    "snapshotStore",
+    "snapshotMode",
+    "cwd",
+];
 const MODES: [&str; 6] = [
     "default",
     "acceptEdits",
@@ -96,6 +117,7 @@ fn sandbox(config: &Fields<'_>, environment: &Environment) -> Result<()> {
     let Some(sandbox) = config.object("sandbox")? else {
         return Ok(());
     };
+    sandbox.know(&SANDBOX_SETTINGS);
     if sandbox.boolean("enabled")? == Some(false) {
         return Ok(());
     }
@@ -159,7 +181,10 @@ fn storage(config: &Fields<'_>, has_credentials: bool) -> Result<()> {
         ));
     }
     if !methods(value).contains(&"resolveAttachment") {
-        let fields = Fields::of("config.storage", value)?;
+        let Some(fields) = config.object("storage")? else {
+            return Ok(());
+        };
+        fields.know(&["provider", "pathPrefix", "urlExpiresIn"]);
         if fields.boolean("enabled")? == Some(false) {
             return Ok(());
         }
@@ -184,6 +209,7 @@ fn storage(config: &Fields<'_>, has_credentials: bool) -> Result<()> {
 fn session(config: &Fields<'_>, environment: &Environment, has_credentials: bool) -> Result<()> {
     let fields = config.object("session")?;
     if let Some(fields) = &fields {
+        session_settings(fields)?;
         if fields.boolean("enabled")? == Some(false) {
             return Ok(());
         }
@@ -209,6 +235,21 @@ fn session(config: &Fields<'_>, environment: &Environment, has_credentials: bool
              go on without,",
         ));
     }
+    Ok(())
+}
+
+/// Settings that have no effect while nothing is stored: checked all the same.
+fn session_settings(fields: &Fields<'_>) -> Result<()> {
+    fields.know(&["store", "database", "provider"]);
+    for key in ["tablePrefix", "projectKey", "path", "url"] {
+        fields.text(key)?;
+    }
+    for key in ["storeTimeoutMs", "busyTimeoutMs"] {
+        fields.integer(key, 0..=u64::from(u32::MAX))?;
+    }
+    fields.choice("flush", &["batched", "eager"])?;
+    fields.choice("durability", &["process", "fsync"])?;
+    fields.choice("onStoreFailure", &["fail", "continue"])?;
     Ok(())
 }
 
@@ -364,9 +405,10 @@ fn memory(config: &Fields<'_>, environment: &Environment, has_credentials: bool)
     let memory = match config.get("userMemory") {
         None | Some(Json::Bool(false)) => false,
         Some(Json::Bool(true)) => true,
-        Some(value) => Fields::of("config.userMemory", value)?
-            .boolean("enabled")?
-            .unwrap_or(false),
+        Some(_) => match config.object("userMemory")? {
+            Some(fields) => fields.boolean("enabled")?.unwrap_or(false),
+            None => false,
+        },
     };
     if memory && !has_credentials && environment.api_key.is_none() {
         return Err(KernelError::invalid(

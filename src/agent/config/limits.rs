@@ -131,10 +131,14 @@ fn prices(fields: &Fields<'_>) -> Result<Prices> {
     let required =
         |key| price(key)?.ok_or_else(|| fields.wrong(key, "a price for a million tokens"));
     let (input, output) = (required("input")?, required("output")?);
-    Ok(Prices {
+    let prices = Prices {
         input,
         output,
         cache_read: price("cacheRead")?.unwrap_or(input),
         cache_write: price("cacheWrite")?.unwrap_or(input),
-    })
+    };
+    match fields.unknown().first() {
+        None => Ok(prices),
+        Some(unknown) => Err(KernelError::invalid(format!("{unknown} is not a price"))),
+    }
 }

@@ -80,7 +80,9 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     for label in ["name", "description"] {
         fields.string(label)?;
     }
-    fields.object("metadata")?;
+    if fields.get("metadata").is_some_and(|value| !value.is_object()) {
+        return Err(fields.wrong("metadata", "an object"));
+    }
     let config = AgentConfig {
         name: fields.string("name")?.map(str::to_owned),
         env_id: env_id.into(),
@@ -103,7 +105,7 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     };
     Ok(Checked {
         config,
-        unknown: fields.unknown(),
+        unknown: fields.all_unknown(),
     })
 }
 

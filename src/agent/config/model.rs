@@ -11,6 +11,7 @@ use crate::model::RequestSettings;
 use crate::protocol::{Json, JsonMap};
 
 use super::Fields;
+use super::fields::pure_json;
 
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
 const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
@@ -232,6 +233,7 @@ fn thinking(spec: &Fields<'_>, protocol: WireProtocol) -> Result<Option<Json>> {
             spec.path("thinking")
         )));
     }
+    pure_json(&spec.path("thinking"), value)?;
     Ok(Some(value.clone()))
 }
 
@@ -243,12 +245,9 @@ fn extra(spec: &Fields<'_>) -> Result<JsonMap> {
     let Some(map) = value.as_object() else {
         return Err(spec.wrong("options", "an object of further fields of the request body"));
     };
-    // Marks of what JSON cannot say have no place in a request.
     let options = Fields::of(spec.path("options"), value)?;
-    for (key, field) in map {
-        if super::fields::is_mark(field) {
-            return Err(options.wrong(key, "a JSON value"));
-        }
+    pure_json(&spec.path("options"), value)?;
+    for key in map.keys() {
         if OWN_FIELDS.contains(&key.as_str()) {
             return Err(KernelError::invalid(format!(
                 "{} is written by the kernel: use the setting of the model, or of the agent",

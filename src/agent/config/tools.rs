@@ -10,6 +10,7 @@ use crate::protocol::{Json, ToolKind};
 use crate::tool::{SchemaCheck, Tool, ToolSet, ToolSpec, is_valid_name};
 
 use super::Fields;
+use super::fields::pure_json;
 
 const MAX_TOOLS: usize = 1_000;
 const MAX_TIMEOUT_MS: u64 = 7 * 24 * 3_600 * 1_000;
@@ -28,13 +29,19 @@ pub fn check(config: &Fields<'_>, host: &Arc<dyn Host>, timeout: Duration) -> Re
     let tools = list
         .iter()
         .enumerate()
-        .map(|(at, value)| tool(at, value, host, timeout));
+        .map(|(at, value)| tool(config, at, value, host, timeout));
     ToolSet::new(tools.collect::<Result<_>>()?)
 }
 
-fn tool(at: usize, value: &Json, host: &Arc<dyn Host>, timeout: Duration) -> Result<Arc<dyn Tool>> {
+fn tool<'a>(
+    config: &Fields<'a>,
+    at: usize,
+    value: &'a Json,
+    host: &Arc<dyn Host>,
+    timeout: Duration,
+) -> Result<Arc<dyn Tool>> {
     let source = format!("config.tools[{at}]");
-    let fields = Fields::of(source.as_str(), value)?;
+    let fields = config.element(source.clone(), value)?;
     let name = name(&fields)?;
     let named = |error: KernelError| error.within(format!("tool \"{name}\""));
     let execute = fields.function("execute").map_err(named)?;
@@ -108,6 +115,7 @@ fn schema(fields: &Fields<'_>, checks_itself: bool) -> Result<(Json, Option<Sche
     let Some(schema) = fields.get("parameters") else {
         return Err(fields.wrong("parameters", "a zod schema or a JSON Schema of type object"));
     };
+    pure_json(&fields.path("parameters"), schema)?;
     let check = SchemaCheck::compile(schema, &fields.path("parameters"))?;
     let mut schema = schema.clone();
     if let Some(map) = schema.as_object_mut() {

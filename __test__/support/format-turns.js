@@ -1,0 +1,102 @@
+/**
+ * Scripted turns, one of each kind, that are told in every format of the stream.
+ *
+ * @module
+ */
+import { httpError, text, thinking, toolCalls } from '../../emulator/index.js';
+import { deferred, gatewayFor, tool } from './gateway.js';
+
+/** Two deltas are out after four events. */
+const AFTER_TWO_DELTAS = 4;
+const THEN_DONE = { when: { hasToolResult: true }, reply: text('Done.', { id: 'msg_2' }) };
+const lines = (...deltas) => text(deltas, { id: 'msg_1' });
+
+/**
+ * A turn: its script, the agent's configuration, and what happens while it is read. `meet` sees
+ * each element.
+ *
+ * @type {Record<string, () => { rules: object[], config?: object, meet?: Function }>}
+ */
+export const TURNS = {
+  text: () => ({ rules: [{ reply: lines('Hello ', 'there.') }] }),
+
+  thinking: () => ({
+    rules: [{ reply: thinking('Hm, so.', ['It ', 'is.'], { id: 'msg_1' }) }],
+  }),
+
+  'parallel tools': () => {
+    const secondIsTold = deferred();
+    const calls = [
+      { id: 'toolu_1', name: 'first', input: { at: 1 } },
+      { id: 'toolu_2', name: 'second' },
+    ];
+    return {
+      rules: [THEN_DONE, { reply: toolCalls(calls, { id: 'msg_1', text: ['Both.'] }) }],
+      config: {
+        tools: [
+          tool('first', () => secondIsTold.promise.then(() => 'one ran'), { readOnly: true }),
+          tool('second', () => ({ ran: 'two ran' }), { readOnly: true }),
+        ],
+      },
+      meet: (element) => {
+        if (JSON.stringify(element).includes('two ran')) secondIsTold.resolve();
+      },
+    };
+  },
+
+  'a failing tool': () => ({
+    rules: [
+      THEN_DONE,
+      { reply: toolCalls([{ id: 'toolu_1', name: 'save', input: { path: 'a' } }], { id: 'msg_1' }) },
+    ],
+    config: { tools: [tool('save', () => Promise.reject(new Error('the disk is full')))] },
+  }),
+
+  'a break after text': () => ({
+    rules: [
+      {
+        times: 1,
+        reply: lines('Lost ', 'words', '!'),
+        knobs: { truncateAfter: AFTER_TWO_DELTAS },
+      },
+      { reply: text(['Kept.'], { id: 'msg_2' }) },
+    ],
+  }),
+
+  'an abort in mid text': () => ({
+    rules: [{ reply: lines('one ', 'two ', 'three'), knobs: { stallAfter: AFTER_TWO_DELTAS } }],
+    meet: (element, session) => {
+      if (JSON.stringify(element).includes('two ')) session.abort('enough');
+    },
+  }),
+
+  'a refused key': () => ({ rules: [{ reply: httpError(401, { message: 'bad key' }) }] }),
+
+  'an error in mid stream': () => ({
+    rules: [
+      { reply: lines('So ', 'far', '!'), knobs: { errorAfter: { events: AFTER_TWO_DELTAS } } },
+    ],
+    config: { model: { restart: 'never' } },
+  }),
+};
+
+/**
+ * Runs a turn in a format.
+ *
+ * @param {import('node:test').TestContext} t
+ * @param {string} name of the turn
+ * @param {object} config further fields of the agent's configuration
+ * @returns {Promise<object[]>} elements
+ */
+export async function runTurn(t, name, config) {
+  const { rules, config: more, meet } = TURNS[name]();
+  const { agent } = await gatewayFor(t, { rules, ...more, ...config });
+  const session = await agent.startSession({ userId: 'ann', conversationId: 'conv_1' });
+  const elements = [];
+  for await (const element of session.send('go')) {
+    elements.push(element);
+    meet?.(element, session);
+  }
+  await session.settled();
+  return elements;
+}
