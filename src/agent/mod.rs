@@ -11,9 +11,11 @@ mod host;
 mod host_tool;
 mod input;
 mod observe;
+mod run;
 mod session;
 
 pub use core::{Agent, PromptRequest, StartOptions};
 pub use host::{FunctionId, Host, HostFailure};
 pub use input::SendOptions;
-pub use session::{PromptResult, RunHandle, Session};
+pub use run::RunHandle;
+pub use session::{PromptResult, Session};

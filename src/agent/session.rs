@@ -7,7 +7,6 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -16,29 +15,24 @@ use tracing::instrument::WithSubscriber;
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::id;
-use crate::base::telemetry::{self, OpenSpan, SpanKind, Trace};
-use crate::engine::{
-    EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, set_usage, update_channel,
-};
+use crate::base::telemetry::{self, Trace};
+use crate::engine::{Transcript, update_channel};
 use crate::error::{ErrorKind, KernelError, Result};
-use crate::protocol::{
-    AbortCause, Body, ErrorInfo, Json, LogLevel, Phase, RunSummary, StopReason, Usage,
-};
-use crate::render::Format;
+use crate::protocol::{AbortCause, Json, StopReason, Usage};
 use crate::tool::SessionRef;
 
-use super::config::Limits;
 use super::core::AgentCore;
 use super::input::{Input, SendOptions};
+use super::run::{RunHandle, panicked, tell_end};
 
 /// Version mark of the JSON that names a session.
 const STATE_SCHEMA: &str = "oak/v1/sessionRef";
 
 /// One conversation of one user.
 pub struct Session {
-    agent: Arc<AgentCore>,
-    who: SessionRef,
-    transcript: AsyncMutex<Transcript>,
+    pub(super) agent: Arc<AgentCore>,
+    pub(super) who: SessionRef,
+    pub(super) transcript: AsyncMutex<Transcript>,
     active: Mutex<Option<ActiveRun>>,
     /// Whether `onSessionStart` ran and `onSessionEnd` has not.
     begun: AsyncMutex<bool>,
@@ -59,13 +53,6 @@ impl ActiveRun {
             let _ = run.done.wait_for(|done| *done).await;
         }
     }
-}
-
-/// A started run.
-pub struct RunHandle {
-    pub updates: UpdateReceiver,
-    interrupter: Interrupter,
-    end: watch::Receiver<Option<Arc<RunEnd>>>,
 }
 
 /// What [`Session::prompt`] gives.
@@ -155,11 +142,7 @@ impl Session {
             Some(dispatch) => drop(tokio::spawn(task.with_subscriber(dispatch.clone()))),
             None => drop(tokio::spawn(task)),
         }
-        Ok(RunHandle {
-            updates,
-            interrupter,
-            end,
-        })
+        Ok(RunHandle::new(updates, interrupter, end))
     }
 
     /// Runs and waits for the end; an error of the run is an error of the call.
@@ -258,66 +241,8 @@ impl Session {
         *self.active() = None;
     }
 
-    async fn run(
-        &self,
-        sink: &UpdateSink,
-        interrupter: &Interrupter,
-        input: Result<Input>,
-        options: SendOptions,
-        trace: &Trace,
-    ) -> RunEnd {
-        let prepared = async {
-            sink.phase(Phase::Preparing, None).await;
-            let input = input?;
-            self.enter().await?;
-            Ok((input, self.engine(options).await?))
-        };
-        let (input, engine) = match interrupter.unless(prepared).await {
-            Some(Ok(prepared)) => prepared,
-            Some(Err(error)) => return RunEnd::failed(error),
-            None => return RunEnd::interrupted(interrupter),
-        };
-        let mut span = self.turn_span(trace, &engine);
-        let run = Run {
-            config: &engine,
-            tools: &self.agent.config.tools,
-            hooks: &self.agent.hooks,
-            session: &self.who,
-            sink,
-            interrupter,
-            trace: &trace.within(&span),
-        };
-        let end = Box::pin(run.execute(&mut *self.transcript.lock().await, &input.text)).await;
-        set_usage(&mut span, &end.usage);
-        span.set("gen_ai.response.finish_reasons", || {
-            json!([end.stop_reason.as_str()])
-        });
-        if let Some(error) = &end.error {
-            span.fail(error.code());
-        }
-        end
-    }
-
-    fn turn_span(&self, trace: &Trace, engine: &EngineConfig) -> OpenSpan {
-        let name = self.agent.config.name.as_deref();
-        let title = || {
-            name.map_or_else(
-                || "invoke_agent".into(),
-                |name| format!("invoke_agent {name}"),
-            )
-        };
-        let mut span = trace.span(title, SpanKind::Internal);
-        span.set("gen_ai.operation.name", || "invoke_agent");
-        span.set("gen_ai.conversation.id", || self.id());
-        span.set("gen_ai.request.model", || engine.settings.model.clone());
-        if let Some(name) = name {
-            span.set("gen_ai.agent.name", || name);
-        }
-        span
-    }
-
     /// Calls `onSessionStart` before the first run.
-    async fn enter(&self) -> Result<()> {
+    pub(super) async fn enter(&self) -> Result<()> {
         let mut begun = self.begun.lock().await;
         if !*begun {
             self.agent.hooks.session_start(&self.who).await?;
@@ -335,94 +260,4 @@ impl Session {
             self.agent.hooks.session_end(&self.who).await;
         }
     }
-
-    async fn engine(&self, options: SendOptions) -> Result<EngineConfig> {
-        let config = &self.agent.config;
-        let Limits { run, timeouts } = options.limits;
-        let changes_waiting = timeouts != config.limits.timeouts;
-        let models = options.models.as_deref().unwrap_or(&config.models);
-        let model = if options.models.is_some() || changes_waiting {
-            self.agent.model.make(models, &timeouts).await?
-        } else {
-            self.agent.model.configured(models, &timeouts).await?
-        };
-        let primary = &models[0];
-        Ok(EngineConfig {
-            model,
-            settings: primary.request.clone(),
-            system: config.system_prompt.clone(),
-            context_window: primary.context_window,
-            stream_text: config.stream_text,
-            tell_all: config.render.format == Format::Sdk,
-            limits: run,
-            tool_concurrency: timeouts.tool_concurrency,
-            tool_result_limit: TOOL_RESULT_LIMIT,
-            clock: self.agent.clock.clone(),
-        })
-    }
-}
-
-/// Most characters of a tool's output.
-const TOOL_RESULT_LIMIT: usize = 100_000;
-
-impl RunHandle {
-    /// Throws the rest of the stream away and tells the run to stop.
-    pub fn close(&self) {
-        self.interrupter
-            .interrupt(Interrupt::Aborted(AbortCause::Close, None));
-        self.updates.close();
-    }
-
-    /// How the run ended; none while it goes on.
-    pub fn end(&self) -> Option<Arc<RunEnd>> {
-        self.end.borrow().clone()
-    }
-
-    /// Waits for the end of the run. Its stream must be read or closed meanwhile.
-    pub async fn ended(&self) -> Arc<RunEnd> {
-        let mut end = self.end.clone();
-        match end.wait_for(Option::is_some).await.map(|end| end.clone()) {
-            Ok(Some(end)) => end,
-            _ => Arc::new(panicked()),
-        }
-    }
-}
-
-impl Drop for RunHandle {
-    fn drop(&mut self) {
-        // Nobody reads the stream any more.
-        self.close();
-    }
-}
-
-/// Tells how a run ended; idle comes last, exactly once.
-async fn tell_end(sink: &UpdateSink, end: &RunEnd, elapsed: Duration) {
-    if let Some(error) = &end.error {
-        let body = Body::Log {
-            level: LogLevel::Error,
-            message: error.message().to_owned(),
-            error: Some(ErrorInfo::from(error)),
-        };
-        sink.emit_now(body).await;
-    }
-    let summary = RunSummary {
-        usage: end.usage,
-        requests: end.requests,
-        text: end.text.clone(),
-        elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-        error: end.error.as_ref().map(|error| error.message().to_owned()),
-    };
-    let body = Body::Idle {
-        stop_reason: end.stop_reason.clone(),
-        summary,
-        abort: end.abort.clone(),
-    };
-    sink.emit_now(body).await;
-}
-
-fn panicked() -> RunEnd {
-    RunEnd::failed(KernelError::new(
-        ErrorKind::Internal,
-        "the kernel failed while it ran this turn; the session can be used again. Please report this",
-    ))
 }

@@ -80,7 +80,10 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     for label in ["name", "description"] {
         fields.string(label)?;
     }
-    if fields.get("metadata").is_some_and(|value| !value.is_object()) {
+    if fields
+        .get("metadata")
+        .is_some_and(|value| !value.is_object())
+    {
         return Err(fields.wrong("metadata", "an object"));
     }
     let config = AgentConfig {
