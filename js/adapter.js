@@ -4,19 +4,17 @@
  *
  * @module
  */
+import { DONE, OrderedGenerator, close, pull } from './generator.js';
 import { describeThrown } from './thrown.js';
 
-const DONE = { value: undefined, done: true };
-
-/** The elements of an adapter, shaped like an async generator. */
-export class AdaptedStream {
+/** The elements of an adapter, as an async generator. */
+export class AdaptedStream extends OrderedGenerator {
   #source;
   #adapter;
   #context;
   #elements;
   #tail = [];
   #ended = false;
-  #last = Promise.resolve();
 
   /**
    * @param {AsyncGenerator<object>} source messages of the run; starts at the first `next()`
@@ -24,36 +22,13 @@ export class AdaptedStream {
    * @param {object} context what the adapter is told about the run
    */
   constructor(source, adapter, context) {
+    super();
     this.#source = source;
     this.#adapter = adapter;
     this.#context = context;
   }
 
-  next() {
-    const result = this.#last.then(() => this.#pull());
-    this.#last = result.catch(() => {});
-    return result;
-  }
-
-  async return(value) {
-    await this.#close();
-    return { value, done: true };
-  }
-
-  async throw(error) {
-    await this.#close();
-    throw error;
-  }
-
-  [Symbol.asyncIterator]() {
-    return this;
-  }
-
-  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
-    await this.#close();
-  }
-
-  async #pull() {
+  async [pull]() {
     if (this.#tail.length > 0) return { value: this.#tail.shift(), done: false };
     if (this.#ended) return DONE;
     try {
@@ -61,11 +36,19 @@ export class AdaptedStream {
       this.#elements ??= await this.#adapt();
       const { value, done } = await this.#elements.next();
       if (!done) return { value, done: false };
-      await this.#close();
+      await this[close]();
       return DONE;
     } catch (error) {
       return this.#fail(error);
     }
+  }
+
+  async [close]() {
+    if (this.#ended) return;
+    this.#ended = true;
+    await this.#source.return();
+    // An adapter that never settles must not hold the consumer.
+    Promise.resolve(this.#elements?.return?.()).catch(() => {});
   }
 
   async #adapt() {
@@ -86,7 +69,7 @@ export class AdaptedStream {
   /** What an adapter throws becomes the standard end of a failed run. */
   async #fail(error) {
     if (error instanceof Misuse) throw error.cause;
-    await this.#close();
+    await this[close]();
     const { name, message } = describeThrown(error);
     const timestamp = Date.now();
     this.#tail = [{ sessionUpdate: 'agent_phase', phase: 'idle', timestamp, stopReason: 'error' }];
@@ -102,14 +85,6 @@ export class AdaptedStream {
       },
       done: false,
     };
-  }
-
-  async #close() {
-    if (this.#ended) return;
-    this.#ended = true;
-    await this.#source.return();
-    // An adapter that never settles must not hold the consumer.
-    Promise.resolve(this.#elements?.return?.()).catch(() => {});
   }
 }
 

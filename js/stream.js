@@ -8,10 +8,9 @@
  * @module
  */
 import { traced } from './errors.js';
+import { DONE, OrderedGenerator, close, pull, ready } from './generator.js';
 import { native } from './native.js';
 import { describeThrown } from './thrown.js';
-
-const DONE = { value: undefined, done: true };
 
 /** The text of a signal's reason. */
 export function reasonText(reason) {
@@ -40,19 +39,16 @@ export function stopperFor(signal) {
 }
 
 /** An async generator over a run of the core. */
-export class RunStream {
+export class RunStream extends OrderedGenerator {
   #open;
   #throwOnError;
   #revive;
   #run;
   #starting;
   #release = () => {};
-  #ready = [];
+  #elements = [];
   #at = 0;
   #ended = false;
-  #last = Promise.resolve();
-  /** `next()` calls that wait: a later one must not overtake them. */
-  #waiting = 0;
 
   /**
    * @param {() => { run: Promise<object>, release: () => void }} open starts the run
@@ -60,53 +56,31 @@ export class RunStream {
    *   an element of what the core sent
    */
   constructor(open, { throwOnError = false, revive }) {
+    super();
     this.#open = open;
     this.#throwOnError = throwOnError;
     this.#revive = revive;
   }
 
-  /** The next element. */
-  next() {
-    if (this.#waiting === 0 && this.#at < this.#ready.length) {
-      return Promise.resolve({ value: this.#ready[this.#at++], done: false });
-    }
-    this.#waiting += 1;
-    const result = this.#last.then(() => this.#pull());
-    // The caller has the rejection; the chain only keeps the order.
-    this.#last = result.catch(() => {}).finally(() => (this.#waiting -= 1));
-    return result;
+  [ready]() {
+    if (this.#at >= this.#elements.length) return undefined;
+    return { value: this.#elements[this.#at++], done: false };
   }
 
-  /** Stops the run; resolves when it is over. */
-  async return(value) {
-    await this.#close();
-    return { value, done: true };
-  }
-
-  /** Stops the run; rejects with `error` when it is over. */
-  async throw(error) {
-    await this.#close();
-    throw error;
-  }
-
-  [Symbol.asyncIterator]() {
-    return this;
-  }
-
-  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
-    await this.#close();
-  }
-
-  get [Symbol.toStringTag]() {
-    return 'AsyncGenerator';
-  }
-
-  async #pull() {
-    while (this.#at >= this.#ready.length) {
+  async [pull]() {
+    while (this.#at >= this.#elements.length) {
       if (this.#ended) return DONE;
       await this.#fill();
     }
-    return { value: this.#ready[this.#at++], done: false };
+    return this[ready]();
+  }
+
+  async [close]() {
+    if (this.#ended) return;
+    this.#end();
+    // A run that never started has nothing to stop; one that failed to start is over.
+    const run = await this.#starting?.catch(() => undefined);
+    await run?.close();
   }
 
   async #fill() {
@@ -119,7 +93,7 @@ export class RunStream {
         if (this.#throwOnError && !stopped) this.#run.rethrow();
       } else if (!this.#ended) {
         const elements = JSON.parse(batch);
-        this.#ready = this.#revive ? elements.map(this.#revive) : elements;
+        this.#elements = this.#revive ? elements.map(this.#revive) : elements;
         this.#at = 0;
       }
     } catch (error) {
@@ -139,16 +113,8 @@ export class RunStream {
 
   #end() {
     this.#ended = true;
-    this.#ready = [];
+    this.#elements = [];
     this.#at = 0;
     this.#release();
-  }
-
-  async #close() {
-    if (this.#ended) return;
-    this.#end();
-    // A run that never started has nothing to stop; one that failed to start is over.
-    const run = await this.#starting?.catch(() => undefined);
-    await run?.close();
   }
 }
