@@ -8,8 +8,14 @@ export declare const VERSION: string;
  * @throws {ConfigError} two settings contradict each other
  * @throws {NotImplementedError} a documented setting that does not exist yet
  */
-export declare function createAgent<F extends StreamFormat = 'acp'>(
-  config: AgentConfig<F>,
+export declare function createAgent<
+  F extends StreamFormat = 'acp',
+  T extends readonly unknown[] = any[],
+>(
+  config: Omit<AgentConfig<F>, 'tools'> & {
+    /** Tools that run in this process. */
+    tools?: { [K in keyof T]: ToolWith<T[K]> };
+  },
 ): Agent<StreamElement<F>>;
 
 /** Formats of the stream. */
@@ -161,8 +167,11 @@ export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unkn
   name: string;
   /** Tells the model what the tool does and when to use it. */
   description: string;
-  /** Schema of the input: zod 4, or JSON Schema of type `object`. */
-  parameters: ZodSchema<TInput> | Record<string, unknown>;
+  /**
+   * Schema of the input, which is an object: a schema or a raw shape of zod 3 or 4, a Standard JSON
+   * Schema of any library, or a JSON Schema whose references stay inside it.
+   */
+  parameters: ToolParameters<TInput>;
   /**
    * Runs a call. The input was checked. Strings are shown to the model as they are, other values as
    * JSON; a thrown error is told to the model.
@@ -176,11 +185,60 @@ export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unkn
   timeoutMs?: number;
 }
 
-/** A schema of zod 4. */
+/** A tool whose input is known by its schema. */
+export type ToolWith<P> = Omit<ToolDefinition<any, any>, 'parameters' | 'execute'> & {
+  parameters: P & object;
+  execute(input: InputOf<P>, ctx: ToolContext): unknown;
+};
+
+/** What `execute` gets for a schema; a JSON Schema says nothing to TypeScript. */
+export type InputOf<P> =
+  P extends ZodSchema<infer T>
+    ? T
+    : P extends Zod3Schema<infer T>
+      ? T
+      : P extends StandardSchema<infer T>
+        ? T
+        : P extends Record<string, ZodSchema<any> | Zod3Schema<any>>
+          ? { [K in keyof P]: InputOf<P[K]> }
+          : any;
+
+/** How the input of a tool can be described; `T` is what `execute` gets. */
+export type ToolParameters<T> =
+  ZodSchema<T> | Zod3Schema<T> | StandardSchema<T> | ZodShape<T> | JsonSchema;
+
+/** A schema of zod 4 or zod/mini. */
 export interface ZodSchema<T> {
   readonly _zod: { readonly output: T };
   readonly '~standard': object;
 }
+
+/** A schema of zod 3. */
+export interface Zod3Schema<T> {
+  readonly _def: object;
+  readonly _output: T;
+  safeParseAsync(data: unknown): Promise<unknown>;
+}
+
+/** Zod types by the names of the properties, all of the same zod. */
+export type ZodShape<T> = { readonly [K in keyof T]: ZodSchema<T[K]> | Zod3Schema<T[K]> };
+
+/** A Standard JSON Schema, of arktype for one; valibot has `toStandardJsonSchema` for it. */
+export interface StandardSchema<T> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly types?: { readonly output: T } | undefined;
+    readonly jsonSchema: {
+      readonly input: (options: {
+        target: 'draft-07' | 'draft-2020-12';
+      }) => Record<string, unknown>;
+    };
+  };
+}
+
+/** A JSON Schema, which says nothing to TypeScript: the input is what `execute` takes it for. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** What a tool call may know and watch. */
 export interface ToolContext {

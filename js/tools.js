@@ -34,7 +34,7 @@ function prepareTool(tool, path) {
   const fields = Object.fromEntries(FIELDS.map((key) => [key, read(tool, key, path)]));
   // An instance of a class may keep what it likes; in a plain object an unknown key is a mistake.
   if (isPlain(tool)) Object.assign(fields, unknownKeys(tool, FIELDS));
-  const { schema, check } = readParameters(fields.parameters, `${path}.parameters`);
+  const { schema, check } = readParameters(fields.parameters, `${path}.parameters`, fields.name);
   fields.parameters = schema;
   if (typeof fields.execute !== 'function') return fields;
   const calls = new Calls(tool, fields.execute, check);

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 pub use limit::fit;
-pub use schema::SchemaCheck;
+pub use schema::{SchemaCheck, describes_object};
 pub use set::{NAME_LENGTH, ToolSet, is_valid_name};
 
 use crate::base::text::Cut;

@@ -19,17 +19,7 @@ impl SchemaCheck {
     /// Compiles a schema, which must describe an object. References outside the schema are refused:
     /// nothing is fetched. `path` names the schema in the error.
     pub fn compile(schema: &Json, path: &str) -> Result<Self> {
-        let Some(fields) = schema.as_object() else {
-            let found = type_name(schema);
-            return Err(KernelError::invalid(format!(
-                "{path} must be a JSON Schema object, not {found}"
-            )));
-        };
-        if fields.get("type").is_some_and(|kind| kind != "object") {
-            return Err(KernelError::invalid(format!(
-                "{path}.type must be \"object\": the input of a tool is an object"
-            )));
-        }
+        describes_object(schema, path)?;
         let validator = jsonschema::validator_for(schema).map_err(|error| {
             KernelError::invalid(format!("{path} is not a valid JSON Schema: {error}"))
         })?;
@@ -56,6 +46,22 @@ impl SchemaCheck {
         };
         (!told.is_empty()).then(|| told.join("\n") + &rest)
     }
+}
+
+/// Refuses a schema that does not describe an object.
+pub fn describes_object(schema: &Json, path: &str) -> Result<()> {
+    let Some(fields) = schema.as_object() else {
+        let found = type_name(schema);
+        return Err(KernelError::invalid(format!(
+            "{path} must be a JSON Schema object, not {found}"
+        )));
+    };
+    if fields.get("type").is_some_and(|kind| kind != "object") {
+        return Err(KernelError::invalid(format!(
+            "{path}.type must be \"object\": the input of a tool is an object"
+        )));
+    }
+    Ok(())
 }
 
 impl fmt::Debug for SchemaCheck {

@@ -7,7 +7,7 @@ use crate::agent::host::Host;
 use crate::agent::host_tool::HostTool;
 use crate::error::{KernelError, Result};
 use crate::protocol::{Json, ToolKind};
-use crate::tool::{SchemaCheck, Tool, ToolSet, ToolSpec, is_valid_name};
+use crate::tool::{SchemaCheck, Tool, ToolSet, ToolSpec, describes_object, is_valid_name};
 
 use super::Fields;
 use super::fields::pure_json;
@@ -116,11 +116,18 @@ fn schema(fields: &Fields<'_>, checks_itself: bool) -> Result<(Json, Option<Sche
         return Err(fields.wrong("parameters", "a zod schema or a JSON Schema of type object"));
     };
     pure_json(&fields.path("parameters"), schema)?;
-    let check = SchemaCheck::compile(schema, &fields.path("parameters"))?;
+    let path = fields.path("parameters");
+    // Such a schema is written for the model: a library may use what no other validator knows.
+    let check = if checks_itself {
+        describes_object(schema, &path)?;
+        None
+    } else {
+        Some(SchemaCheck::compile(schema, &path)?)
+    };
     let mut schema = schema.clone();
     if let Some(map) = schema.as_object_mut() {
         // The Messages API wants the type spelled out.
         map.entry("type").or_insert_with(|| "object".into());
     }
-    Ok((schema, (!checks_itself).then_some(check)))
+    Ok((schema, check))
 }
