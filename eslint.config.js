@@ -9,7 +9,7 @@ const js = require('@eslint/js');
 const globals = require('globals');
 
 export default [
-  { ignores: ['target/', 'oracles/', '**/node_modules/'] },
+  { ignores: ['target/', 'dist/', 'oracles/', '**/node_modules/'] },
   js.configs.recommended,
   {
     languageOptions: { ecmaVersion: 2024, globals: globals.nodeBuiltin },
