@@ -26,9 +26,14 @@ const CONTINUE: &str = "[Your answer reached the output limit. Continue exactly 
     without repeating or summarising.]";
 /// Asks for an answer that the user can see.
 const SHOW_SOMETHING: &str = "[Your last answer had no visible text. Answer the user now.]";
+/// What the stream says when calls were cut off.
+const CALLS_CUT: &str = "the answer reached the output limit; its tool calls were not run";
 /// The result of a call that was cut off.
 const CUT: &str = "This call was not run: the answer reached the output limit (max_tokens) before it \
     was complete. Write a shorter input, or split the work into several calls.";
+/// The result of a call in an answer that filled the context.
+const FULL: &str = "This call was not run: the conversation filled the context window before the \
+    answer was complete.";
 /// The result of a call in a refused answer.
 const REFUSED: &str = "This call was not run: the model refused the answer it belongs to.";
 /// What the stream says of a call whose answer never became complete.
@@ -201,7 +206,10 @@ impl Run<'_> {
                         .run(calls, &unreadable)
                         .await?;
                 }
-                Next::RejectCutCalls => self.reject(transcript, progress, &calls, CUT).await,
+                Next::RejectCutCalls => {
+                    self.log(CALLS_CUT).await;
+                    self.reject(transcript, progress, &calls, CUT).await;
+                }
                 Next::RejectRefusedCalls => {
                     self.reject(transcript, progress, &calls, REFUSED).await;
                     return Ok(StopReason::Refusal);
@@ -213,8 +221,13 @@ impl Run<'_> {
                 }
                 Next::AskForOutput => transcript.append_note(SHOW_SOMETHING),
                 Next::Resend => {}
-                Next::End(reason) => {
+                Next::End(StopReason::MaxTokens) if !calls.is_empty() => {
+                    self.log(CALLS_CUT).await;
                     self.reject(transcript, progress, &calls, CUT).await;
+                    return Ok(StopReason::MaxTokens);
+                }
+                Next::End(reason) => {
+                    self.reject(transcript, progress, &calls, FULL).await;
                     return Ok(reason);
                 }
             }
@@ -326,13 +339,6 @@ impl Run<'_> {
         calls: &[StoredCall],
         why: &str,
     ) {
-        if calls.is_empty() {
-            return;
-        }
-        if why == CUT {
-            self.log("the answer reached the output limit; its tool calls were not run")
-                .await;
-        }
         let mut dispatch = self.dispatch(transcript, progress);
         for call in calls {
             dispatch.record(call, ToolOutput::error(why)).await;
