@@ -29,6 +29,9 @@ export const count = (value) => Math.round(value).toLocaleString('en-US');
 /** @returns {string} e.g. `1.37 x` */
 export const times = (value) => `${value.toFixed(2)} x`;
 
+/** @returns {string} the same, for values that may be much smaller than 1: e.g. `1 / 25` */
+export const ratio = (value) => (value < 0.1 ? `1 / ${count(1 / value)}` : times(value));
+
 function digits(value) {
   if (Math.abs(value) >= 100) return count(value);
   return value.toFixed(Math.abs(value) >= 10 ? 1 : 2);

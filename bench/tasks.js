@@ -5,11 +5,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { cpuUs } from './process-tree.js';
 import { PROMPTS } from './script.js';
 
 /**
  * @typedef {object} Client a contender
  * @property {() => Promise<Conversation>} conversation
+ * @property {() => Promise<unknown>} [settled] resolves when nothing of past sends is left at work
  *
  * @typedef {object} Conversation
  * @property {(prompt: string, on: {
@@ -24,23 +26,29 @@ export async function firstChunks(client, { samples }) {
   await answer(client, PROMPTS.short);
   const times = [];
   for (let left = samples; left > 0; left -= 1) {
+    await client.settled?.();
     times.push((await answer(client, PROMPTS.short)).first);
   }
   return times;
 }
 
-/** One long answer: time, processor time of all threads, chunks, crossings into the core. */
+/**
+ * One long answer: time, processor time of all threads and children, chunks, crossings into the
+ * core.
+ */
 export async function stream(client, { prompt, crossings = () => 0 }) {
   await answer(client, PROMPTS.short);
-  const [before, cpu] = [crossings(), process.cpuUsage()];
+  await client.settled?.();
+  const [before, cpu] = [crossings(), cpuUs()];
   const { chunks, total } = await answer(client, prompt);
-  const { user, system } = process.cpuUsage(cpu);
-  return { ms: total, cpuUs: user + system, chunks, crossings: crossings() - before };
+  await client.settled?.();
+  return { ms: total, cpuUs: cpuUs() - cpu, chunks, crossings: crossings() - before };
 }
 
 /** Several long answers at once: time until the last one ended. */
 export async function concurrent(client, { sends }) {
   await answer(client, PROMPTS.short);
+  await client.settled?.();
   const start = performance.now();
   const answers = await Promise.all(
     Array.from({ length: sends }, () => answer(client, PROMPTS.stream)),

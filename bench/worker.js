@@ -11,7 +11,9 @@ const client = await open(JSON.parse(gateway));
 
 process.on('message', async ({ task, settings }) => {
   try {
-    process.send({ value: await tasks[task](client, { ...settings, crossings }) });
+    const value = await tasks[task](client, { ...settings, crossings });
+    await client.settled?.();
+    process.send({ value });
   } catch (error) {
     process.send({ error: error.stack ?? String(error) });
   }

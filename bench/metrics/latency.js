@@ -7,56 +7,56 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { interleave, withPair } from '../contender.js';
-import { count, median, ms, times } from '../numbers.js';
+import { byTurns, interleave, withPair } from '../contender.js';
+import { median, ms, ratio, times } from '../numbers.js';
+import { OLD_ENGINE } from '../peers/prepare.js';
 
 const START = fileURLToPath(new URL('../first-chunk.js', import.meta.url));
 const run = promisify(execFile);
 
 /** What the engine before this one took from `send` to the first chunk, recorded. */
 const OLD_ENGINE_MS = 440;
-const OLD_ENGINE_FACTOR = 25;
+/** How many times faster than that engine a first chunk must be. */
+export const OLD_ENGINE_FACTOR = 25;
 
 /** `send` to the first chunk, over a connection that is open already. */
-export async function warm({ server, size }) {
+export async function warm({ server, size, peers }) {
   const [rounds, samples] = [size(20, 2), size(20, 5)];
   const results = await withPair(server.replay, (pair) =>
     interleave(pair, rounds, 'firstChunks', { samples }, size(3, 1)),
   );
   const [floor, ours] = [median(results.floor.flat()), median(results.kernel.flat())];
-  const faster = OLD_ENGINE_MS / ours;
-  return [
-    {
-      what: 'send to first chunk, warm',
-      floor: ms(floor),
-      ours: ms(ours),
-      ratio: times(ours / floor),
-      bar: '<= 1.5 x floor',
-      met: ours <= 1.5 * floor,
-      samples: rounds * samples,
-    },
-    {
-      what: 'the same, against the 440 ms recorded of the engine before',
-      ours: ms(ours),
-      ratio: `1 / ${count(faster)}`,
-      bar: `<= 1 / ${OLD_ENGINE_FACTOR}`,
-      met: faster >= OLD_ENGINE_FACTOR,
-      samples: rounds * samples,
-    },
-  ];
+  const row = {
+    what: 'send to first chunk, warm',
+    floor: ms(floor),
+    ours: ms(ours),
+    ratio: times(ours / floor),
+    bar: '<= 1.5 x floor',
+    met: ours <= 1.5 * floor,
+    samples: rounds * samples,
+  };
+  const measured = peers.some((peer) => peer.name === OLD_ENGINE && !peer.missing);
+  return measured ? [row] : [row, recorded(ours, rounds * samples)];
+}
+
+/** Where the engine before does not run, the bar is held to what it took elsewhere. */
+function recorded(ours, samples) {
+  return {
+    what: `the same, against the ${OLD_ENGINE_MS} ms recorded of the engine before`,
+    ours: ms(ours),
+    ratio: ratio(ours / OLD_ENGINE_MS),
+    bar: `<= 1 / ${OLD_ENGINE_FACTOR}`,
+    met: ours * OLD_ENGINE_FACTOR <= OLD_ENGINE_MS,
+    samples,
+  };
 }
 
 /** Start of the process to the first chunk: Node, imports, the first connection. */
 export async function start({ server, size }) {
   const rounds = size(31, 1);
-  const results = { floor: [], kernel: [] };
-  for (let round = -1; round < rounds; round += 1) {
-    const order = round % 2 === 0 ? ['floor', 'kernel'] : ['kernel', 'floor'];
-    for (const name of order) {
-      const time = await startOne(name, server.replay);
-      if (round >= 0) results[name].push(time);
-    }
-  }
+  const results = await byTurns(['floor', 'kernel'], { rounds, warmUps: 1 }, (name) =>
+    startOne(name, server.replay),
+  );
   const [floor, ours] = [median(results.floor), median(results.kernel)];
   const row = {
     what: 'process start to first chunk',
@@ -70,7 +70,12 @@ export async function start({ server, size }) {
   return [row];
 }
 
-async function startOne(name, gateway) {
+/**
+ * Starts a process that sends once.
+ *
+ * @returns {Promise<number>} milliseconds to its first chunk
+ */
+export async function startOne(name, gateway) {
   const begin = Date.now();
   const { stdout } = await run(process.execPath, [START, name, JSON.stringify(gateway)]);
   // Wall clocks of one machine: the child tells when it saw the chunk, its end is not counted.
