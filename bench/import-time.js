@@ -4,5 +4,5 @@
  * @module
  */
 const start = performance.now();
-await import('../index.js');
+await import('../dist/index.js');
 process.stdout.write(String(performance.now() - start));

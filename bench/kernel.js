@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createAgent } from '../index.js';
+import { createAgent } from '../dist/index.js';
 import { native } from '../js/native.js';
 import { MODEL } from './floor.js';
 

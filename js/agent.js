@@ -4,6 +4,7 @@
  * @module
  */
 import { Callbacks } from './callbacks.js';
+import { expandChunks } from './chunks.js';
 import { InvalidConfigError, KernelError, errorFromCore, traced } from './errors.js';
 import { prepareHooks } from './hooks.js';
 import { native } from './native.js';
@@ -96,7 +97,7 @@ function readConfig(config, callbacks) {
     fields.logger = prepareLogger(fields.logger);
     fields.telemetry = prepareTelemetry(fields.telemetry);
     const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
-    const revive = fields.streamFormat === 'events' ? reviveEvent : undefined;
+    const revive = fields.streamFormat === 'events' ? reviveEvents : expandChunks;
     return { text, output: { revive, adapter: fields.streamAdapter ?? undefined } };
   } catch (error) {
     if (error instanceof KernelError) throw error;
@@ -105,8 +106,10 @@ function readConfig(config, callbacks) {
 }
 
 /** In the format `'events'` an error is an object. */
-function reviveEvent(event) {
-  return event.type === 'error' ? { type: 'error', error: errorFromCore(event.error) } : event;
+function reviveEvents(batch) {
+  return batch.map((event) =>
+    event.type === 'error' ? { type: 'error', error: errorFromCore(event.error) } : event,
+  );
 }
 
 function environment() {

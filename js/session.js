@@ -19,7 +19,7 @@ export class Session {
 
   /**
    * @param {object} native
-   * @param {{ revive?: (element: object) => object, adapter?: object }} output how elements are made
+   * @param {{ revive: (batch: unknown[]) => object[], adapter?: object }} output how elements are made
    */
   constructor(native, output) {
     this.#native = native;

@@ -52,8 +52,8 @@ export class RunStream extends OrderedGenerator {
 
   /**
    * @param {() => { run: Promise<object>, release: () => void }} open starts the run
-   * @param {{ throwOnError?: boolean, revive?: (element: object) => object }} options `revive` makes
-   *   an element of what the core sent
+   * @param {{ throwOnError?: boolean, revive: (batch: unknown[]) => object[] }} options `revive` makes
+   *   elements of what the core sent
    */
   constructor(open, { throwOnError = false, revive }) {
     super();
@@ -92,8 +92,7 @@ export class RunStream extends OrderedGenerator {
         this.#end();
         if (this.#throwOnError && !stopped) this.#run.rethrow();
       } else if (!this.#ended) {
-        const elements = JSON.parse(batch);
-        this.#elements = this.#revive ? elements.map(this.#revive) : elements;
+        this.#elements = this.#revive(JSON.parse(batch));
         this.#at = 0;
       }
     } catch (error) {

@@ -68,12 +68,31 @@ impl Renderer {
     }
 
     /// A batch as the text of a JSON array; updates that have no element are left out.
+    ///
+    /// A stream is mostly pieces of one text. In the flat formats pieces in a row are written as one
+    /// array `[sessionUpdate, messageId, text, …]`, which `js/chunks.js` takes apart: writing and
+    /// reading each as an object would cost more than everything else.
     pub fn batch(&self, updates: &[Update]) -> String {
-        let mut list = List(Vec::with_capacity(128 * updates.len() + 2));
-        for update in updates {
-            self.render(update, &mut list);
+        let mut list = List(Vec::with_capacity(64 * updates.len() + 2));
+        let mut rest = updates;
+        while let [first, others @ ..] = rest {
+            if let Some(pieces) = self.pieces(rest) {
+                list.push(Some(&pieces));
+                rest = &rest[pieces.texts.len()..];
+            } else {
+                self.render(first, &mut list);
+                rest = others;
+            }
         }
         list.finish()
+    }
+
+    /// The pieces of one text at the front, in a format that has them.
+    fn pieces<'a>(&self, updates: &'a [Update]) -> Option<acp::Pieces<'a>> {
+        match self.options.format {
+            Format::Acp | Format::AcpV1 => acp::Pieces::at_front(updates, self.options.extras),
+            _ => None,
+        }
     }
 
     fn render(&self, update: &Update, list: &mut List) {

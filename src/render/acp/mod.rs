@@ -4,8 +4,10 @@
 //! `result` and `rawOutput`.
 
 mod element;
+mod pieces;
 
 pub use element::*;
+pub use pieces::Pieces;
 
 use crate::base::json;
 use crate::protocol::{Body, ErrorInfo, JsonMap, LogLevel, Phase, StopReason, ToolStatus, Update};
