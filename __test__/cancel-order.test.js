@@ -23,7 +23,8 @@ function streamOf() {
     },
     rethrow() {},
   };
-  const stream = new RunStream(() => ({ run: Promise.resolve(run), release() {} }), {});
+  const open = () => ({ run: Promise.resolve(run), release() {} });
+  const stream = new RunStream(open, { revive: (batch) => batch });
   const give = (batch) => take(given.next++).resolve(batch);
   return { stream, give, given };
 }

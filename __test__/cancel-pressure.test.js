@@ -30,15 +30,19 @@ async function flood(t) {
   const state = { written: 0, at: 0, closed: false, url: '' };
   const server = createServer(async (request, response) => {
     request.resume();
-    response.on('close', () => (state.closed = true));
+    let wake = () => {};
+    response.on('drain', () => wake());
+    response.on('close', () => {
+      state.closed = true;
+      wake();
+    });
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const data of answer()) {
       if (state.closed) return;
       const text = event(data);
       state.written += text.length;
       state.at = performance.now();
-      if (!response.write(text))
-        await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      if (!response.write(text)) await new Promise((resolve) => (wake = resolve));
     }
     response.end();
   });

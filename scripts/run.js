@@ -96,5 +96,7 @@ export async function script(main) {
 export function isMain(url) {
   const started = process.argv[1];
   // The path on the command line may lead through a symbolic link, the module's does not.
-  return started !== undefined && existsSync(started) && realpathSync(started) === fileURLToPath(url);
+  return (
+    started !== undefined && existsSync(started) && realpathSync(started) === fileURLToPath(url)
+  );
 }

@@ -80,11 +80,9 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     for label in ["name", "description"] {
         fields.string(label)?;
     }
-    if fields
-        .get("metadata")
-        .is_some_and(|value| !value.is_object())
-    {
-        return Err(fields.wrong("metadata", "an object"));
+    if let Some(metadata) = fields.get("metadata") {
+        // Its keys are the user's own: none of them is unknown.
+        Fields::of("config.metadata", metadata)?;
     }
     let config = AgentConfig {
         name: fields.string("name")?.map(str::to_owned),
