@@ -39,6 +39,8 @@ fn config(clock: SharedClock) -> EngineConfig {
         system: Some("You are helpful.".into()),
         context_window: 200_000,
         stream_text: true,
+        tell_whole_texts: false,
+        tool_timeout: std::time::Duration::ZERO,
         tell_all: false,
         limits: RunLimits::default(),
         tool_concurrency: 1,

@@ -180,6 +180,18 @@ impl KernelError {
         self
     }
 
+    /// Replaces secrets in every text that may quote the other side.
+    #[must_use]
+    pub fn redact(mut self, redact: impl Fn(&str) -> String) -> Self {
+        self.0.message = redact(&self.0.message);
+        for value in self.0.details.values_mut() {
+            if let Json::String(text) = value {
+                *text = redact(text);
+            }
+        }
+        self
+    }
+
     /// Adds what to do to the message.
     #[must_use]
     pub fn advise(mut self, remedy: impl fmt::Display) -> Self {

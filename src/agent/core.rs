@@ -78,20 +78,31 @@ impl StartOptions {
         }
         fields.not_built("runtime", |value| value == "native")?;
         fields.boolean("allowUserChange")?;
+        let conversation_id = identifier(&fields, "conversationId")?;
+        if let Some(unknown) = fields.unknown().first() {
+            return Err(KernelError::invalid(format!(
+                "{unknown} is not an option of startSession"
+            )));
+        }
         Ok(Self {
             user_id,
-            conversation_id: identifier(&fields, "conversationId")?,
+            conversation_id,
         })
     }
 
-    /// Options of a call that may name neither user nor conversation.
-    fn of_prompt(options: &Json) -> Result<Self> {
+    /// The part of the options of `agent.prompt` that names the session; the rest is for `send`.
+    fn of_prompt(options: &Json) -> Result<(Self, Json)> {
         let fields = Fields::optional("prompt options", options)?;
         let user_id = identifier(&fields, "userId")?.unwrap_or_else(|| DEFAULT_USER.to_owned());
-        Ok(Self {
+        let start = Self {
             user_id,
             conversation_id: identifier(&fields, "conversationId")?,
-        })
+        };
+        let mut rest = options.clone();
+        if let Some(rest) = rest.as_object_mut() {
+            rest.retain(|key, _| key != "userId" && key != "conversationId");
+        }
+        Ok((start, rest))
     }
 }
 
@@ -173,27 +184,29 @@ impl Agent {
     /// Goes on with a conversation that a live session of this agent holds. `reference` is its id,
     /// or the JSON of `getState`.
     pub fn resume_session(&self, reference: &str) -> Result<Arc<Session>> {
-        let id = conversation_of(reference);
-        self.core
-            .sessions()
-            .get(&id)
-            .and_then(Weak::upgrade)
-            .ok_or_else(|| {
-                KernelError::new(
-                    ErrorKind::Resource,
-                    "resumeSession: no session with this id is open in this agent, and there is no \
+        self.core.refuse_closed()?;
+        self.core.live(&conversation_of(reference)).ok_or_else(|| {
+            KernelError::new(
+                ErrorKind::Resource,
+                "resumeSession: no session with this id is open in this agent, and there is no \
                  session.store to look in (durable sessions are not built yet in this version)",
-                )
-            })
+            )
+        })
     }
 
-    /// One message in a session of its own, or in the conversation that the options name.
+    /// One message in a live session of the conversation that the options name, else in one of its
+    /// own that is closed afterwards.
     pub async fn prompt(&self, request: PromptRequest) -> Result<PromptResult> {
-        let options = StartOptions::of_prompt(&request.options)?;
-        let is_fresh = options.conversation_id.is_none();
-        let session = self.start_session(options)?;
-        let result = session.prompt(&request.input, request.interrupter).await;
-        if is_fresh {
+        let (start, options) = StartOptions::of_prompt(&request.options)?;
+        let live = start
+            .conversation_id
+            .as_deref()
+            .and_then(|id| self.core.live(id));
+        let session = self.start_session(start)?;
+        let result = session
+            .prompt(&request.input, &options, request.interrupter)
+            .await;
+        if live.is_none() {
             session.close().await;
         }
         result
@@ -234,12 +247,7 @@ impl Agent {
 
 impl AgentCore {
     fn open(self: &Arc<Self>, options: StartOptions) -> Result<Arc<Session>> {
-        if self.is_closed() {
-            return Err(KernelError::new(
-                ErrorKind::SessionClosed,
-                "the agent is closed: create a new one",
-            ));
-        }
+        self.refuse_closed()?;
         let id = options.conversation_id.unwrap_or_else(id::random);
         let mut sessions = self.sessions();
         let open = sessions
@@ -267,6 +275,22 @@ impl AgentCore {
         }
         sessions.insert(id, Arc::downgrade(&session));
         Ok(session)
+    }
+
+    fn refuse_closed(&self) -> Result<()> {
+        if !self.is_closed() {
+            return Ok(());
+        }
+        let message = "the agent is closed: create a new one";
+        Err(KernelError::new(ErrorKind::SessionClosed, message))
+    }
+
+    /// The live session of a conversation.
+    fn live(&self, id: &str) -> Option<Arc<Session>> {
+        self.sessions()
+            .get(id)
+            .and_then(Weak::upgrade)
+            .filter(|session| !session.is_closed())
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -18,11 +18,16 @@ use crate::model::messages::Messages;
 use crate::model::{Fallback, Model, Retry, RetryPolicy, Target};
 
 use super::config::model::{Gateway, ModelSettings, WireProtocol};
+use crate::render::Format;
+
 use super::config::{AgentConfig, Timeouts};
 
 /// Time that a hub on this machine has to answer.
 const HUB_TIME: Duration = Duration::from_secs(5);
 const HUB_BYTES: usize = 64 << 10;
+const DEFAULT_RETRIES: u32 = 10;
+/// Retries of a model that has a fallback, unless it says otherwise.
+const RETRIES_BEFORE_FALLBACK: u32 = 2;
 
 /// Makes models at the first request.
 pub struct ModelSource {
@@ -30,6 +35,8 @@ pub struct ModelSource {
     proxy: ProxyRules,
     /// Whether consumers see text grow.
     as_it_grows: bool,
+    /// Whether the stream format can take text back.
+    may_restart: bool,
     /// What the hub of an emulator said.
     hub: OnceCell<(Url, Option<Secret>)>,
     /// The models of the configuration; what the gateway said of its limits stays with them.
@@ -54,6 +61,7 @@ impl ModelSource {
             clock,
             proxy: config.proxy.clone(),
             as_it_grows: config.stream_text,
+            may_restart: !matches!(config.render.format, Format::Events | Format::Sdk),
             hub: OnceCell::new(),
             configured: OnceCell::new(),
         }
@@ -78,11 +86,24 @@ impl ModelSource {
         limits: &Timeouts,
     ) -> Result<Arc<dyn Model>> {
         let mut targets = Vec::with_capacity(models.len());
-        for settings in models {
-            let model = self.one(settings, limits).await?;
+        let last = models.len() - 1;
+        for (at, settings) in models.iter().enumerate() {
+            let retries = if at < last {
+                RETRIES_BEFORE_FALLBACK
+            } else {
+                DEFAULT_RETRIES
+            };
+            let policy = RetryPolicy {
+                max_retries: settings.max_retries.unwrap_or(retries),
+                restart: settings.restart && self.may_restart,
+                as_it_grows: self.as_it_grows,
+                backoff: Backoff::default(),
+            };
+            let model = self.one(settings, limits, policy).await?;
             targets.push(Target {
                 model,
                 settings: settings.request.clone(),
+                policy,
             });
         }
         if targets.len() == 1 {
@@ -91,10 +112,19 @@ impl ModelSource {
         Ok(Arc::new(Fallback::new(targets)))
     }
 
-    async fn one(&self, settings: &ModelSettings, limits: &Timeouts) -> Result<Arc<dyn Model>> {
+    async fn one(
+        &self,
+        settings: &ModelSettings,
+        limits: &Timeouts,
+        policy: RetryPolicy,
+    ) -> Result<Arc<dyn Model>> {
         let (base_url, hub_key) = match &settings.gateway {
             Gateway::At(url) => (url.clone(), None),
-            Gateway::Hub(hub) => self.hub.get_or_try_init(|| ask_hub(hub)).await?.clone(),
+            Gateway::Hub(hub) => self
+                .hub
+                .get_or_try_init(|| ask_hub(hub, &self.clock))
+                .await?
+                .clone(),
         };
         let api_key = settings.api_key.clone().or(hub_key).ok_or_else(|| {
             KernelError::new(
@@ -118,18 +148,12 @@ impl ModelSource {
             WireProtocol::Messages => Arc::new(GatewayModel::new(Messages, gateway)),
             WireProtocol::Chat => Arc::new(GatewayModel::new(Chat, gateway)),
         };
-        let policy = RetryPolicy {
-            max_retries: settings.max_retries,
-            restart: settings.restart,
-            as_it_grows: self.as_it_grows,
-            backoff: Backoff::default(),
-        };
         Ok(Arc::new(Retry::new(model, policy, self.clock.clone())))
     }
 }
 
 /// Asks the hub of an emulator for its gateway and key.
-async fn ask_hub(hub: &Url) -> Result<(Url, Option<Secret>)> {
+async fn ask_hub(hub: &Url, clock: &SharedClock) -> Result<(Url, Option<Secret>)> {
     let unusable = |why: String| {
         KernelError::new(
             ErrorKind::ModelNetwork,
@@ -147,9 +171,10 @@ async fn ask_hub(hub: &Url) -> Result<(Url, Option<Secret>)> {
         let read = read_bounded(&mut response, HUB_BYTES).await;
         read.map_err(|error| http::transport_error(error, hub, &direct))
     };
-    let (body, _) = match tokio::time::timeout(HUB_TIME, asking).await {
-        Ok(answer) => answer.map_err(|error| unusable(error.message().to_owned()))?,
-        Err(_) => return Err(unusable("it does not answer".to_owned())),
+    let (body, _) = tokio::select! {
+        biased;
+        answer = asking => answer.map_err(|error| unusable(error.message().to_owned()))?,
+        () = clock.sleep(HUB_TIME) => return Err(unusable("it does not answer".to_owned())),
     };
     let answer: HubAnswer =
         serde_json::from_slice(&body).map_err(|error| unusable(error.to_string()))?;

@@ -19,6 +19,8 @@ pub struct Input {
 pub struct SendOptions {
     /// Models in the place of those of the agent.
     pub models: Option<Vec<ModelSettings>>,
+    /// Most tokens of an answer, in the place of those of the model.
+    pub max_tokens: Option<u32>,
     pub limits: Limits,
     /// The trace that this run belongs to.
     pub trace_parent: Option<TraceParent>,
@@ -31,15 +33,23 @@ impl SendOptions {
         fields.not_built("runtime", |value| value == "native")?;
         let trace_parent = trace_parent(&fields)?;
         let limits = config.limits.changed_by(&fields)?;
+        let max_tokens = model::max_tokens(&fields)?;
         let mut models = models(&fields, config)?;
-        if let Some(max_tokens) = model::max_tokens(&fields)? {
-            for model in models.get_or_insert_with(|| config.models.clone()) {
-                model.request.max_tokens = max_tokens;
-            }
+        if let Some(max_tokens) = max_tokens {
+            // Each of several models has its own: the override is for all of them.
+            let several = models.is_some() || config.models.len() > 1;
+            let changed = several.then(|| models.take().unwrap_or_else(|| config.models.clone()));
+            models = changed.map(|mut changed| {
+                for model in &mut changed {
+                    model.request.max_tokens = max_tokens;
+                }
+                changed
+            });
         }
         match fields.unknown().first() {
             None => Ok(Self {
                 models,
+                max_tokens,
                 limits,
                 trace_parent,
             }),

@@ -89,23 +89,28 @@ impl Session {
     async fn engine(&self, options: SendOptions) -> Result<EngineConfig> {
         let config = &self.agent.config;
         let Limits { run, timeouts } = options.limits;
-        let changes_waiting = timeouts != config.limits.timeouts;
         let models = options.models.as_deref().unwrap_or(&config.models);
-        let model = if options.models.is_some() || changes_waiting {
-            self.agent.model.make(models, &timeouts).await?
-        } else {
+        let is_configured =
+            options.models.is_none() && timeouts.same_network(&config.limits.timeouts);
+        let model = if is_configured {
             self.agent.model.configured(models, &timeouts).await?
+        } else {
+            self.agent.model.make(models, &timeouts).await?
         };
         let primary = &models[0];
+        let mut settings = primary.request.clone();
+        settings.max_tokens = options.max_tokens.unwrap_or(settings.max_tokens);
         Ok(EngineConfig {
             model,
-            settings: primary.request.clone(),
+            settings,
             system: config.system_prompt.clone(),
             context_window: primary.context_window,
             stream_text: config.stream_text,
+            tell_whole_texts: config.render.format == Format::Events,
             tell_all: config.render.format == Format::Sdk,
             limits: run,
             tool_concurrency: timeouts.tool_concurrency,
+            tool_timeout: timeouts.tool,
             tool_result_limit: TOOL_RESULT_LIMIT,
             clock: self.agent.clock.clone(),
         })
@@ -162,7 +167,7 @@ pub(super) async fn tell_end(sink: &UpdateSink, end: &RunEnd, elapsed: Duration)
             message: error.message().to_owned(),
             error: Some(ErrorInfo::from(error)),
         };
-        sink.emit_now(body).await;
+        sink.emit_now(body);
     }
     let summary = RunSummary {
         usage: end.usage,
@@ -176,7 +181,7 @@ pub(super) async fn tell_end(sink: &UpdateSink, end: &RunEnd, elapsed: Duration)
         summary,
         abort: end.abort.clone(),
     };
-    sink.emit_now(body).await;
+    sink.emit_now(body);
 }
 
 pub(super) fn panicked() -> RunEnd {

@@ -1,8 +1,7 @@
 //! A session: one conversation, one run at a time.
 //!
-//! A run ends in three steps. *Stop*: nothing new starts. *Settled*: clean-up is done. *Stream
-//! end*: idle was told, the stream is over. A run that ends by itself takes them in the order stop,
-//! settled, stream end; one that is interrupted ends its stream first.
+//! A run ends in three steps. *Stop*: nothing new starts. *Settled*: the session is free again.
+//! *Stream end*: idle was told, the stream is over.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -149,9 +148,10 @@ impl Session {
     pub async fn prompt(
         self: &Arc<Self>,
         input: &Json,
+        options: &Json,
         interrupter: Interrupter,
     ) -> Result<PromptResult> {
-        let run = self.start(input, &Json::Null, interrupter)?;
+        let run = self.start(input, options, interrupter)?;
         run.updates.close();
         let end = run.ended().await;
         if let Some(error) = &end.error {
@@ -253,10 +253,9 @@ impl Session {
 
     /// Calls `onSessionEnd`, once for each start, unless another run goes on.
     async fn leave(&self) {
-        if self.active().is_some() {
-            return;
-        }
-        if std::mem::take(&mut *self.begun.lock().await) {
+        let mut begun = self.begun.lock().await;
+        // Looked at under the lock: a run that began meanwhile has seen the session as begun.
+        if self.active().is_none() && std::mem::take(&mut *begun) {
             self.agent.hooks.session_end(&self.who).await;
         }
     }

@@ -35,10 +35,6 @@ impl Interrupter {
         self.reason.get()
     }
 
-    pub fn is_interrupted(&self) -> bool {
-        self.token.is_cancelled()
-    }
-
     /// The signal that tools and requests watch.
     pub fn token(&self) -> &CancellationToken {
         &self.token

@@ -82,22 +82,31 @@ impl<T: Weigh> Sender<T> {
     pub async fn send(&self, element: T) {
         let weight = element.weight();
         let mut element = Some(element);
+        self.send_with(weight, || element.take()).await;
+    }
+
+    /// Waits until an element of `weight` has room and writes what `make` gives then; nothing is
+    /// locked while it waits. `make` is called at most once, and not at all without a reader.
+    pub async fn send_with(&self, weight: usize, mut make: impl FnMut() -> Option<T>) {
         loop {
             let room = self.0.writable.notified();
-            if self.try_put(&mut element, weight, false) {
+            let mut room = std::pin::pin!(room);
+            // Registered before the look: room that is made in between is not missed.
+            room.as_mut().enable();
+            if self.try_put(weight, false, &mut make) {
                 return;
             }
             room.await;
         }
     }
 
-    /// Writes an element at once, past the bounds: for the few that must not wait.
-    pub fn send_now(&self, element: T) {
-        let weight = element.weight();
-        self.try_put(&mut Some(element), weight, true);
+    /// Writes what `make` gives at once, past the bounds: for the few that must not wait.
+    pub fn send_now_with(&self, make: impl FnMut() -> Option<T>) {
+        let mut make = make;
+        self.try_put(0, true, &mut make);
     }
 
-    fn try_put(&self, element: &mut Option<T>, weight: usize, force: bool) -> bool {
+    fn try_put(&self, weight: usize, force: bool, make: &mut impl FnMut() -> Option<T>) -> bool {
         let mut state = self.0.lock();
         if state.reader_gone {
             return true;
@@ -107,8 +116,9 @@ impl<T: Weigh> Sender<T> {
         if !(fits || force || state.queue.is_empty()) {
             return false;
         }
-        state.bytes += weight;
-        state.queue.extend(element.take());
+        let Some(element) = make() else { return true };
+        state.bytes += element.weight();
+        state.queue.push_back(element);
         drop(state);
         self.0.readable.notify_one();
         true
@@ -152,7 +162,7 @@ impl<T: Weigh> Receiver<T> {
         }
         state.bytes -= bytes;
         drop(state);
-        self.0.writable.notify_one();
+        self.0.writable.notify_waiters();
         Taken::Batch(batch)
     }
 
@@ -163,7 +173,7 @@ impl<T: Weigh> Receiver<T> {
         state.queue.clear();
         state.bytes = 0;
         drop(state);
-        self.0.writable.notify_one();
+        self.0.writable.notify_waiters();
         self.0.readable.notify_one();
     }
 }
@@ -178,7 +188,7 @@ impl<T> Drop for Sender<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.0.lock().reader_gone = true;
-        self.0.writable.notify_one();
+        self.0.writable.notify_waiters();
     }
 }
 
@@ -241,6 +251,41 @@ mod tests {
         for _ in 0..10 {
             sender.send("gone").await;
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_waiting_writer_holds_nobody_else() {
+        let (sender, receiver) = bounded(BOUNDS);
+        for element in ["a", "b", "c"] {
+            sender.send(element).await;
+        }
+        let sender = Arc::new(sender);
+        let waiting: Vec<_> = ["d", "e"]
+            .map(|element| {
+                let sender = sender.clone();
+                tokio::spawn(async move { sender.send(element).await })
+            })
+            .into();
+        tokio::task::yield_now().await;
+        sender.send_now_with(|| Some("now"));
+        assert_eq!(
+            receiver
+                .batch(Bounds {
+                    elements: 4,
+                    bytes: 100
+                })
+                .await
+                .unwrap()
+                .len(),
+            4
+        );
+        for writer in waiting {
+            tokio::time::timeout(Duration::from_secs(1), writer)
+                .await
+                .unwrap()
+                .unwrap();
+        }
+        assert_eq!(receiver.batch(BOUNDS).await.unwrap().len(), 2);
     }
 
     #[tokio::test]

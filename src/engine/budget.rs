@@ -44,7 +44,7 @@ impl RunLimits {
         let over_tokens = self.max_tokens > 0 && usage.context_tokens() >= self.max_tokens;
         let over_cost = self
             .max_cost
-            .is_some_and(|most| self.prices.cost(usage) >= most);
+            .is_some_and(|most| most > 0.0 && self.prices.cost(usage) >= most);
         if over_turns {
             Some(StopReason::MaxTurns)
         } else {

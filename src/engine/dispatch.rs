@@ -17,7 +17,7 @@ use super::measure::ToolMeasure;
 use super::run::{Run, Stop, millis};
 use super::tell::Announced;
 use super::transcript::StoredCall;
-use super::{HookedCall, Transcript};
+use super::{HookedCall, Transcript, optional};
 
 /// The result of a call that was running when the run stopped.
 const INTERRUPTED: &str =
@@ -64,15 +64,15 @@ impl Dispatch<'_> {
         for (planned, _) in plan.iter().zip(done).filter(|(_, done)| !done) {
             let started = planned.started.load(Ordering::Relaxed);
             let why = if started { INTERRUPTED } else { NOT_STARTED };
-            self.record(&planned.call, ToolOutput::error(why)).await;
+            self.record(&planned.call, ToolOutput::error(why));
         }
         result
     }
 
     /// Answers calls that will not run.
-    pub async fn skip_all(mut self, calls: Vec<StoredCall>) {
+    pub fn skip_all(mut self, calls: Vec<StoredCall>) {
         for call in calls {
-            self.record(&call, ToolOutput::error(NOT_STARTED)).await;
+            self.record(&call, ToolOutput::error(NOT_STARTED));
         }
     }
 
@@ -90,7 +90,7 @@ impl Dispatch<'_> {
                 let Finished { output, failure } = finished;
                 if let Some(output) = output {
                     done[at] = true;
-                    self.record(&plan[at].call, output).await;
+                    self.record(&plan[at].call, output);
                 }
                 if let Some(error) = failure {
                     return Err(Stop::Failed(error));
@@ -102,7 +102,17 @@ impl Dispatch<'_> {
     }
 
     /// Writes a result and tells it, in that order.
-    pub async fn record(&mut self, call: &StoredCall, output: ToolOutput) {
+    pub fn record(&mut self, call: &StoredCall, output: ToolOutput) {
+        let output = fit(output, self.run.config.tool_result_limit);
+        if let Some(cut) = output.cut {
+            tracing::debug!(
+                target: telemetry::ENGINE,
+                call_id = &*call.id,
+                characters = cut.original,
+                removed = cut.removed,
+                "tool output was cut"
+            );
+        }
         let is_error = output.is_error;
         let shown = output.to_json();
         let raw = output.structured.clone();
@@ -113,7 +123,7 @@ impl Dispatch<'_> {
         };
         let known = self.transcript.entries().len();
         self.transcript.append_result(call, block, raw);
-        self.run.tell_entries(self.transcript, known).await;
+        self.run.tell_entries(self.transcript, known);
         self.announced.retain(|announced| announced.id != call.id);
         let status = if is_error {
             ToolStatus::Failed
@@ -121,16 +131,14 @@ impl Dispatch<'_> {
             ToolStatus::Completed
         };
         let id = call.id.clone();
-        self.run
-            .sink
-            .emit_now(Body::ToolEnd {
-                name: call.name.clone(),
-                id,
-                status,
-                output: shown,
-                is_error,
-            })
-            .await;
+        self.run.sink.emit_now(Body::ToolEnd {
+            name: call.name.clone(),
+            id,
+            status,
+            output: shown,
+            is_error,
+            input_told: true,
+        });
     }
 }
 
@@ -184,11 +192,20 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
         cancel: run.interrupter.token().child_token(),
         idempotency_key: format!("{}:{}", run.session.conversation_id, call.id),
     };
-    if let Some(faults) = tool.faults(&call.input, &ctx).await {
-        return Finished::told(format!(
-            "<tool_use_error>InputValidationError: the input of {name} does not fit its schema:\n\
-             {faults}</tool_use_error>"
-        ));
+    match within_limit(run, tool.as_ref(), &ctx, tool.faults(&call.input, &ctx)).await {
+        Ok(None) => {}
+        Ok(Some(faults)) => {
+            return Finished::told(format!(
+                "<tool_use_error>InputValidationError: the input of {name} does not fit its schema:\n\
+                 {faults}</tool_use_error>"
+            ));
+        }
+        Err(late) => {
+            return Finished {
+                output: Some(late),
+                failure: None,
+            };
+        }
     }
     let hooked = HookedCall {
         name,
@@ -232,17 +249,29 @@ async fn call_tool(
     input: Json,
     ctx: &ToolContext,
 ) -> Result<ToolOutput, KernelError> {
-    let work = tool.call(input, ctx.clone());
-    let Some(limit) = tool.spec().timeout else {
-        return work.await;
+    within_limit(run, tool, ctx, tool.call(input, ctx.clone()))
+        .await
+        .unwrap_or_else(Ok)
+}
+
+/// Waits for a tool, at most as long as it may take; then the call is cancelled.
+async fn within_limit<T>(
+    run: &Run<'_>,
+    tool: &dyn Tool,
+    ctx: &ToolContext,
+    work: impl Future<Output = T>,
+) -> Result<T, ToolOutput> {
+    let limit = tool.spec().timeout.unwrap_or(run.config.tool_timeout);
+    let Some(limit) = optional(limit) else {
+        return Ok(work.await);
     };
     tokio::select! {
         biased;
-        output = work => output,
+        done = work => Ok(done),
         () = run.config.clock.sleep(limit) => {
             ctx.cancel.cancel();
             let ms = limit.as_millis();
-            Ok(ToolOutput::error(format!("The tool did not finish within {ms} ms and was stopped.")))
+            Err(ToolOutput::error(format!("The tool did not finish within {ms} ms and was stopped.")))
         }
     }
 }
@@ -258,7 +287,6 @@ async fn after_tool(run: &Run<'_>, hooked: &HookedCall<'_>, output: ToolOutput) 
                 is_error: output.is_error,
                 ..ToolOutput::value(value)
             };
-            let replaced = fit(replaced, run.config.tool_result_limit);
             Finished {
                 output: Some(replaced),
                 failure: None,

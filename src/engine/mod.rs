@@ -44,6 +44,10 @@ pub struct EngineConfig {
     pub context_window: u64,
     /// Whether text is told as it grows, or each block at once.
     pub stream_text: bool,
+    /// Whether a text is told once more when it is complete.
+    pub tell_whole_texts: bool,
+    /// Limit on calls of tools that have none of their own; zero: no limit.
+    pub tool_timeout: Duration,
     /// Whether the events of the model and the entries of the transcript are told as well.
     pub tell_all: bool,
     pub limits: RunLimits,

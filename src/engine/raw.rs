@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::model::{BlockDelta, ModelEvent};
+use crate::model::{AnswerBuilder, BlockDelta, ModelEvent};
 use crate::protocol::{ContentBlock, Json, Usage};
 
 /// Writes the events of one answer.
@@ -13,17 +13,18 @@ pub struct RawEvents {
 
 impl RawEvents {
     /// The event of the API; none for what it has no event for.
-    pub fn event(&mut self, event: &ModelEvent) -> Option<Json> {
+    /// `answer` has applied the event: its ids are the ones that count.
+    pub fn event(&mut self, event: &ModelEvent, answer: &AnswerBuilder<'_>) -> Option<Json> {
         Some(match event {
-            ModelEvent::Started { id, model, .. } => json!({
+            ModelEvent::Started { model, .. } => json!({
                 "type": "message_start",
                 "message": {
-                    "id": id, "type": "message", "role": "assistant", "model": model, "content": [],
+                    "id": answer.id(), "type": "message", "role": "assistant", "model": model, "content": [],
                     "stop_reason": null, "stop_sequence": null, "usage": Usage::default(),
                 },
             }),
             ModelEvent::BlockStarted { index, block } => json!({
-                "type": "content_block_start", "index": index, "content_block": begun(block),
+                "type": "content_block_start", "index": index, "content_block": begun(answer.block(*index).unwrap_or(block)),
             }),
             ModelEvent::BlockDelta { index, delta } => json!({
                 "type": "content_block_delta", "index": index, "delta": grown(delta),

@@ -25,12 +25,9 @@ const PASSES: &[Pass] = &[
     |messages| drop_unsigned_thinking(messages),
     |messages| drop_blank_text(messages),
     merge_neighbours,
-    pair_results,
     |messages| drop_bare_thinking(messages),
-    drop_empty_messages,
+    pair_from_the_first_prompt,
     |messages| clean_tool_names(messages),
-    merge_neighbours,
-    start_with_a_prompt,
     |messages| drop_large_images(messages),
     |messages| drop_old_images(messages),
 ];
@@ -109,6 +106,21 @@ fn merge_neighbours(messages: &mut Vec<RequestMessage>) -> Option<&'static str> 
     *messages = merged;
     // Merging is how prompts and results are put together: nothing to report.
     None
+}
+
+/// Begins with a user message and pairs calls with results; what one step leaves out may be what the
+/// other needed, so both are repeated until nothing changes.
+fn pair_from_the_first_prompt(messages: &mut Vec<RequestMessage>) -> Option<&'static str> {
+    let mut changed = None;
+    loop {
+        let steps = [start_with_a_prompt, pair_results, drop_empty_messages];
+        let done: Vec<_> = steps.iter().filter_map(|step| step(messages)).collect();
+        merge_neighbours(messages);
+        match done.last() {
+            Some(what) => changed = Some(*what),
+            None => return changed,
+        }
+    }
 }
 
 /// Each call is answered exactly once, in the next user message, in call order and before anything
@@ -416,6 +428,17 @@ mod tests {
             user(json!([text("more")]))
         ]);
         assert_eq!(repaired(&messages), expected);
+    }
+
+    #[test]
+    fn a_conversation_does_not_begin_with_results() {
+        let messages = json!([
+            assistant(json!([call("t1")])),
+            user(json!([result("t1", "1")])),
+            assistant(json!([call("t2")])),
+            user(json!([result("t2", "2"), text("hi")])),
+        ]);
+        assert_eq!(repaired(&messages), json!([user(json!([text("hi")]))]));
     }
 
     #[test]

@@ -124,6 +124,8 @@ struct Progress {
     context_tokens: u64,
     requests: u32,
     text: String,
+    /// Whether the next answer goes on with this text.
+    continues: bool,
     /// Calls that the stream announced and that have not ended.
     announced: Vec<Announced>,
 }
@@ -137,10 +139,10 @@ impl Run<'_> {
             .within_time(Box::pin(self.turn(transcript, prompt, &mut progress)))
             .await;
         for call in std::mem::take(&mut progress.announced) {
-            self.sink.emit_now(tell::failed_call(call, VOID)).await;
+            self.sink.emit_now(tell::failed_call(call, VOID));
         }
         if progress.requests > 0 {
-            self.sink.emit_now(self.usage(&progress)).await;
+            self.sink.emit_now(self.usage(&progress));
         }
         self.end(progress, result)
     }
@@ -184,10 +186,13 @@ impl Run<'_> {
             let unreadable = answer.unreadable.clone();
             let known = transcript.entries().len();
             let calls = transcript.append_answer(answer);
-            self.tell_entries(transcript, known).await;
-            if !text.is_empty() {
+            self.tell_entries(transcript, known);
+            if std::mem::take(&mut progress.continues) {
+                progress.text.push_str(&text);
+            } else if !text.is_empty() {
                 progress.text.clone_from(&text);
             }
+            progress.continues = matches!(next, Next::AskToContinue | Next::Resend);
             let told = self.unless_interrupted(self.tell_text(&text));
             let told = match told.await {
                 Ok(()) if !matches!(next, Next::End(_)) => {
@@ -197,7 +202,7 @@ impl Run<'_> {
                 told => told,
             };
             if let Err(stop) = told {
-                self.dispatch(transcript, progress).skip_all(calls).await;
+                self.dispatch(transcript, progress).skip_all(calls);
                 return Err(stop);
             }
             match next {
@@ -207,27 +212,26 @@ impl Run<'_> {
                         .await?;
                 }
                 Next::RejectCutCalls => {
-                    self.log(CALLS_CUT).await;
-                    self.reject(transcript, progress, &calls, CUT).await;
+                    self.log(CALLS_CUT);
+                    self.reject(transcript, progress, &calls, CUT);
                 }
                 Next::RejectRefusedCalls => {
-                    self.reject(transcript, progress, &calls, REFUSED).await;
+                    self.reject(transcript, progress, &calls, REFUSED);
                     return Ok(StopReason::Refusal);
                 }
                 Next::AskToContinue => {
-                    self.log("the answer reached the output limit; the model is asked to continue")
-                        .await;
+                    self.log("the answer reached the output limit; the model is asked to continue");
                     transcript.append_note(CONTINUE);
                 }
                 Next::AskForOutput => transcript.append_note(SHOW_SOMETHING),
                 Next::Resend => {}
                 Next::End(StopReason::MaxTokens) if !calls.is_empty() => {
-                    self.log(CALLS_CUT).await;
-                    self.reject(transcript, progress, &calls, CUT).await;
+                    self.log(CALLS_CUT);
+                    self.reject(transcript, progress, &calls, CUT);
                     return Ok(StopReason::MaxTokens);
                 }
                 Next::End(reason) => {
-                    self.reject(transcript, progress, &calls, FULL).await;
+                    self.reject(transcript, progress, &calls, FULL);
                     return Ok(reason);
                 }
             }
@@ -303,8 +307,7 @@ impl Run<'_> {
                 }
             }
             if let ModelEvent::FellBack { from, to } = &event {
-                self.log(&format!("{from} is not available; {to} answers instead"))
-                    .await;
+                self.log(&format!("{from} is not available; {to} answers instead"));
             }
             teller.tell(event, &mut builder, announced).await?;
             if finished {
@@ -315,14 +318,12 @@ impl Run<'_> {
     }
 
     /// Tells the entries after the first `known`, for those who follow the transcript.
-    pub(super) async fn tell_entries(&self, transcript: &Transcript, known: usize) {
+    pub(super) fn tell_entries(&self, transcript: &Transcript, known: usize) {
         if !self.config.tell_all {
             return;
         }
         for entry in &transcript.entries()[known..] {
-            self.sink
-                .emit_now(Body::Appended(Arc::new(entry.clone())))
-                .await;
+            self.sink.emit_now(Body::Appended(Arc::new(entry.clone())));
         }
     }
 
@@ -332,7 +333,7 @@ impl Run<'_> {
         }
     }
 
-    async fn reject(
+    fn reject(
         &self,
         transcript: &mut Transcript,
         progress: &mut Progress,
@@ -341,7 +342,7 @@ impl Run<'_> {
     ) {
         let mut dispatch = self.dispatch(transcript, progress);
         for call in calls {
-            dispatch.record(call, ToolOutput::error(why)).await;
+            dispatch.record(call, ToolOutput::error(why));
         }
     }
 
@@ -357,13 +358,13 @@ impl Run<'_> {
         }
     }
 
-    async fn log(&self, message: &str) {
+    fn log(&self, message: &str) {
         let body = Body::Log {
             level: LogLevel::Info,
             message: message.to_owned(),
             error: None,
         };
-        self.sink.emit_now(body).await;
+        self.sink.emit_now(body);
     }
 
     fn usage(&self, progress: &Progress) -> Body {

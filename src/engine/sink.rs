@@ -1,8 +1,7 @@
 //! Where a run reports: numbered updates on a bounded channel.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::base::channel::{self, Bounds, Receiver, Sender, Weigh};
@@ -24,13 +23,12 @@ pub type UpdateReceiver = Receiver<Update>;
 pub struct UpdateSink {
     turn_id: Arc<str>,
     clock: SharedClock,
-    /// Held while an update waits for room, so that updates of parallel tools keep their numbers.
+    sender: Sender<Update>,
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    sender: Sender<Update>,
     seq: u64,
     phase: Option<(Phase, Option<String>)>,
 }
@@ -38,15 +36,12 @@ struct State {
 /// A sink and the channel it writes to.
 pub fn update_channel(turn_id: Arc<str>, clock: SharedClock) -> (UpdateSink, UpdateReceiver) {
     let (sender, receiver) = channel::bounded(CHANNEL);
-    let state = Mutex::new(State {
-        sender,
-        seq: 0,
-        phase: None,
-    });
+    let state = Mutex::default();
     (
         UpdateSink {
             turn_id,
             clock,
+            sender,
             state,
         },
         receiver,
@@ -62,34 +57,46 @@ impl UpdateSink {
         self.clock.instant()
     }
 
-    /// Tells what happened, waiting while the channel is full.
+    /// Tells what happened, waiting while the channel is full. Updates are numbered when they are
+    /// written: one that is given up while it waits leaves no gap.
     pub async fn emit(&self, body: Body) {
-        let mut state = self.state.lock().await;
-        let update = self.number(&mut state, body);
-        state.sender.send(update).await;
+        let weight = weight(&body);
+        let mut body = Some(body);
+        self.sender
+            .send_with(weight, || {
+                Some(self.number(&mut self.state(), body.take()?))
+            })
+            .await;
     }
 
     /// Tells what happened without waiting for room: for the few updates that end a call or a run.
-    pub async fn emit_now(&self, body: Body) {
-        let mut state = self.state.lock().await;
-        let update = self.number(&mut state, body);
-        state.sender.send_now(update);
+    pub fn emit_now(&self, body: Body) {
+        let mut body = Some(body);
+        self.sender
+            .send_now_with(|| Some(self.number(&mut self.state(), body.take()?)));
     }
 
     /// Tells a change of phase; the same phase and tool twice in a row is told once.
     pub async fn phase(&self, phase: Phase, tool: Option<&str>) {
-        let mut state = self.state.lock().await;
         let next = (phase, tool.map(str::to_owned));
-        if state.phase.as_ref() == Some(&next) {
-            return;
-        }
-        state.phase = Some(next);
-        let body = Body::Phase {
-            phase,
-            tool: tool.map(str::to_owned),
+        let told = || {
+            let mut state = self.state();
+            if state.phase.as_ref() == Some(&next) {
+                return None;
+            }
+            state.phase = Some(next.clone());
+            let body = Body::Phase {
+                phase,
+                tool: tool.map(str::to_owned),
+            };
+            Some(self.number(&mut state, body))
         };
-        let update = self.number(&mut state, body);
-        state.sender.send(update).await;
+        self.sender.send_with(UPDATE_BYTES, told).await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A number and a word: whole after every statement.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn number(&self, state: &mut State, body: Body) -> Update {
@@ -108,18 +115,24 @@ impl UpdateSink {
 
 impl Weigh for Update {
     fn weight(&self) -> usize {
-        let text = match &self.body {
-            Body::TextEnd { text, .. } => text.len(),
-            Body::Text { delta, .. } | Body::Thinking { delta, .. } => delta.len(),
-            Body::ToolCall { input, .. } => input.as_ref().map_or(0, json_weight),
-            Body::ToolInput { input, .. } => json_weight(input),
-            Body::ToolProgress { content, .. } => json_weight(content),
-            Body::ToolEnd { output, .. } => json_weight(output),
-            Body::Log { message, .. } => message.len(),
-            _ => 0,
-        };
-        UPDATE_BYTES + text
+        weight(&self.body)
     }
+}
+
+fn weight(body: &Body) -> usize {
+    let text = match body {
+        Body::TextEnd { text, .. } => text.len(),
+        Body::Text { delta, .. } | Body::Thinking { delta, .. } => delta.len(),
+        Body::ToolCall { input, .. } => input.as_ref().map_or(0, json_weight),
+        Body::ToolInput { input, .. } => json_weight(input),
+        Body::ToolProgress { content, .. } => json_weight(content),
+        Body::ToolEnd { output, .. } => json_weight(output),
+        Body::Log { message, .. } => message.len(),
+        Body::Raw(event) => json_weight(event),
+        Body::Appended(entry) => serde_json::to_value(entry).map_or(0, |entry| json_weight(&entry)),
+        _ => 0,
+    };
+    UPDATE_BYTES + text
 }
 
 fn json_weight(value: &Json) -> usize {

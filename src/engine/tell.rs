@@ -23,6 +23,8 @@ const INPUT_INTERVAL: Duration = Duration::from_millis(50);
 pub struct Announced {
     pub id: Arc<str>,
     pub name: Arc<str>,
+    /// Whether its complete input was told.
+    pub is_complete: bool,
 }
 
 /// Turns the events of one answer into updates.
@@ -31,6 +33,8 @@ pub struct Teller<'a> {
     tools: &'a ToolSet,
     /// Whether text is told as it grows; otherwise each block at its end.
     as_it_grows: bool,
+    /// Whether a text is told once more when it is complete.
+    tell_whole: bool,
     input_told: Instant,
     /// Writes the events of the model, when they are told as well.
     raw: Option<RawEvents>,
@@ -44,6 +48,7 @@ impl<'a> Teller<'a> {
             sink,
             tools,
             as_it_grows: config.stream_text,
+            tell_whole: config.tell_whole_texts,
             input_told: sink.instant(),
             raw: config.tell_all.then(RawEvents::default),
             message_id: "".into(),
@@ -62,9 +67,8 @@ impl<'a> Teller<'a> {
         answer: &mut AnswerBuilder<'_>,
         announced: &mut Vec<Announced>,
     ) -> Result<()> {
-        if let Some(raw) = self.raw.as_mut().and_then(|raw| raw.event(&event)) {
-            self.sink.emit(Body::Raw(raw)).await;
-        }
+        // Told after the event was applied: ids that the gateway repeats are replaced there.
+        let raw = self.raw.is_some().then(|| event.clone());
         match event {
             ModelEvent::BlockStarted { index, block } => {
                 answer.apply(ModelEvent::BlockStarted { index, block })?;
@@ -83,29 +87,38 @@ impl<'a> Teller<'a> {
                 };
                 self.emit(text.or(input)).await;
             }
-            ModelEvent::BlockStopped { index } => self.stop(index, answer).await?,
+            ModelEvent::BlockStopped { index } => self.stop(index, answer, announced).await?,
             ModelEvent::Finished => {
                 for index in answer.open_indexes() {
-                    self.stop(index, answer).await?;
+                    self.stop(index, answer, announced).await?;
                 }
                 answer.apply(ModelEvent::Finished)?;
             }
             other => {
                 answer.apply(other)?;
-                if *self.message_id != *answer.id() {
-                    self.message_id = answer.id().into();
-                }
             }
+        }
+        if *self.message_id != *answer.id() {
+            self.message_id = answer.id().into();
+        }
+        let events = self.raw.as_mut().zip(raw);
+        if let Some(event) = events.and_then(|(events, event)| events.event(&event, answer)) {
+            self.sink.emit(Body::Raw(event)).await;
         }
         Ok(())
     }
 
-    async fn stop(&self, index: u64, answer: &mut AnswerBuilder<'_>) -> Result<()> {
+    async fn stop(
+        &self,
+        index: u64,
+        answer: &mut AnswerBuilder<'_>,
+        announced: &mut [Announced],
+    ) -> Result<()> {
         let Some(at) = answer.position(index) else {
             return Ok(());
         };
         answer.apply(ModelEvent::BlockStopped { index })?;
-        self.complete(&answer.blocks()[at]).await;
+        self.complete(&answer.blocks()[at], announced).await;
         Ok(())
     }
 
@@ -116,20 +129,21 @@ impl<'a> Teller<'a> {
     }
 
     async fn started(&self, block: &ContentBlock, announced: &mut Vec<Announced>) {
-        let body = match block {
+        match block {
             ContentBlock::ToolUse { id, name, .. } => {
+                let (id, name) = (id.as_str().into(), name.as_str().into());
                 let call = Announced {
-                    id: id.as_str().into(),
-                    name: name.as_str().into(),
+                    id,
+                    name,
+                    is_complete: false,
                 };
-                let body = self.call(&call);
+                self.sink.emit(self.call(&call)).await;
+                // Noted when it is told: what was not announced needs no end.
                 announced.push(call);
-                Some(body)
             }
-            block if self.as_it_grows => self.text_of(block),
-            _ => None,
-        };
-        self.emit(body).await;
+            block if self.as_it_grows => self.emit(self.text_of(block)).await,
+            _ => {}
+        }
     }
 
     fn call(&self, call: &Announced) -> Body {
@@ -173,16 +187,22 @@ impl<'a> Teller<'a> {
         Some(input_body(id, name, input, false))
     }
 
-    async fn complete(&self, block: &ContentBlock) {
+    async fn complete(&self, block: &ContentBlock, announced: &mut [Announced]) {
         match block {
             ContentBlock::ToolUse { id, name, input } => {
                 self.sink
                     .emit(input_body(id, name, input.clone(), true))
                     .await;
+                for call in announced.iter_mut().filter(|call| *call.id == **id) {
+                    call.is_complete = true;
+                }
             }
             ContentBlock::Text { text, .. } if !text.is_empty() => {
                 if !self.as_it_grows {
                     self.emit(self.text(text)).await;
+                }
+                if !self.tell_whole {
+                    return;
                 }
                 let text = text.as_str().into();
                 self.sink
@@ -224,13 +244,19 @@ impl<'a> Teller<'a> {
 
 /// The end of a call that did not run.
 pub fn failed_call(call: Announced, why: &str) -> Body {
-    let Announced { id, name } = call;
+    let Announced {
+        id,
+        name,
+        is_complete,
+    } = call;
+    let (status, output) = (ToolStatus::Failed, Json::from(why));
     Body::ToolEnd {
         id,
         name,
-        status: ToolStatus::Failed,
-        output: Json::from(why),
+        status,
+        output,
         is_error: true,
+        input_told: is_complete,
     }
 }
 

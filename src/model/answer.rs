@@ -82,6 +82,7 @@ impl<'a> AnswerBuilder<'a> {
             ModelEvent::Restart { .. } => self.restart(),
             ModelEvent::FellBack { .. } => {}
             ModelEvent::Finished => {
+                self.identify();
                 for index in self.open_indexes() {
                     self.close(index);
                 }
@@ -132,6 +133,7 @@ impl<'a> AnswerBuilder<'a> {
 
     fn open(&mut self, index: u64, block: ContentBlock) {
         self.close(index);
+        self.identify();
         let block = match block {
             ContentBlock::ToolUse { id, name, input } => ContentBlock::ToolUse {
                 id: self.unused("toolu", id),
@@ -146,6 +148,13 @@ impl<'a> AnswerBuilder<'a> {
             input: String::new(),
         });
         self.answer.blocks.push(block);
+    }
+
+    /// Gives an answer that the gateway did not begin an id of its own.
+    fn identify(&mut self) {
+        if self.answer.id.is_empty() {
+            self.answer.id = self.unused("msg", String::new());
+        }
     }
 
     /// Begins anew; the ids of the void attempt are not used again.
@@ -214,8 +223,13 @@ impl<'a> AnswerBuilder<'a> {
             return;
         };
         if open.input.trim().is_empty() {
-            if !input.is_object() {
-                *input = Json::Object(serde_json::Map::new());
+            match input {
+                Json::Object(_) => {}
+                Json::Null => *input = Json::Object(serde_json::Map::new()),
+                other => {
+                    self.answer.unreadable.push(id.clone());
+                    *other = unreadable_input(&other.to_string());
+                }
             }
             return;
         }

@@ -84,18 +84,61 @@ pub fn from_event(error: &Json, request_id: Option<String>) -> KernelError {
     }
 }
 
-/// The limit that the gateway names when it refuses `max_tokens` as too high.
-pub fn accepted_max_tokens(error: &KernelError, asked: u32) -> Option<u32> {
-    if error.kind() != ErrorKind::ModelRequest || !error.message().contains("max_tokens") {
+/// A smaller number of output tokens that the gateway would accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    pub max_tokens: u32,
+    /// Whether it is a limit of the model; otherwise it is what this prompt leaves room for.
+    pub is_lasting: bool,
+}
+
+/// Smaller numbers are statuses, positions or counts, and no use as a limit.
+const LEAST_TOKENS: u32 = 512;
+
+/// What the gateway would accept, when it refuses `max_tokens` as too high and says why.
+pub fn accepted_max_tokens(error: &KernelError, asked: u32) -> Option<Accepted> {
+    if !matches!(
+        error.kind(),
+        ErrorKind::ModelRequest | ErrorKind::ModelContext
+    ) {
         return None;
     }
-    let numbers = error.message().split(|c: char| !c.is_ascii_digit());
-    let limit = numbers
+    let text = error.message();
+    let (max_tokens, is_lasting) = match room_in_context(text, asked) {
+        Some(room) => (room, false),
+        None if error.kind() == ErrorKind::ModelRequest && text.contains("max_tokens") => {
+            (numbers(text).filter(|&number| number < asked).max()?, true)
+        }
+        None => return None,
+    };
+    (LEAST_TOKENS..asked)
+        .contains(&max_tokens)
+        .then_some(Accepted {
+            max_tokens,
+            is_lasting,
+        })
+}
+
+/// The context less the prompt, where the refusal names both: `PROMPT + ASKED > CONTEXT`, or a
+/// context of so many tokens of which the messages take so many.
+fn room_in_context(text: &str, asked: u32) -> Option<u32> {
+    let sum: Vec<&str> = text.split(['+', '>']).collect();
+    if let [prompt, tokens, context] = sum.as_slice()
+        && numbers(tokens).next() == Some(asked)
+    {
+        return numbers(context)
+            .next()?
+            .checked_sub(numbers(prompt).last()?);
+    }
+    let context = numbers(text.split_once("context length is")?.1).next()?;
+    let before = text.split_once(" in the messages")?.0;
+    context.checked_sub(numbers(before).last()?)
+}
+
+/// The whole numbers in a text.
+fn numbers(text: &str) -> impl DoubleEndedIterator<Item = u32> {
+    text.split(|c: char| !c.is_ascii_digit())
         .filter_map(|digits| digits.parse().ok())
-        .filter(|&n| n < asked)
-        .max();
-    // Small numbers are statuses, positions or counts, not a limit on tokens.
-    limit.filter(|&n| n >= 512)
 }
 
 fn kind_of_status(status: u16) -> ErrorKind {
@@ -245,16 +288,33 @@ mod tests {
 
     #[test]
     fn the_accepted_output_limit_is_read_from_the_refusal() {
-        let body =
-            r#"{"error":{"message":"max_tokens: 32000 > 8192, which is the maximum for glm-4"}}"#;
-        assert_eq!(accepted_max_tokens(&error(400, body), 32_000), Some(8_192));
-        assert_eq!(
-            accepted_max_tokens(&error(400, "max_tokens is wrong"), 32_000),
-            None
-        );
-        assert_eq!(
-            accepted_max_tokens(&error(400, "temperature 8192"), 32_000),
-            None
-        );
+        let accepted = |body: &str| {
+            let accepted = accepted_max_tokens(&error(400, body), 32_000);
+            accepted.map(|accepted| (accepted.max_tokens, accepted.is_lasting))
+        };
+        for (body, limit) in [
+            (
+                "max_tokens: 32000 > 8192, which is the maximum for glm-4",
+                Some((8_192, true)),
+            ),
+            (
+                "max_tokens is too large: 32000. This model supports at most 16384",
+                Some((16_384, true)),
+            ),
+            (
+                "input length and max_tokens exceed context limit: 20000 + 32000 > 32768",
+                Some((12_768, false)),
+            ),
+            (
+                "This model's maximum context length is 16384 tokens. However, you requested 32010 \
+                 tokens (10 in the messages, 32000 in the completion).",
+                Some((16_374, false)),
+            ),
+            ("max_tokens is wrong", None),
+            ("temperature 8192", None),
+            ("prompt is too long: 250000 tokens > 200000 maximum", None),
+        ] {
+            assert_eq!(accepted(body), limit, "{body}");
+        }
     }
 }

@@ -8,13 +8,17 @@ use futures_util::StreamExt;
 use crate::error::{ErrorKind, KernelError};
 use crate::protocol::RestartReason;
 
-use super::{Model, ModelEvent, ModelRequest, ModelStream, RequestSettings, truncated};
+use super::{
+    Model, ModelEvent, ModelRequest, ModelStream, RequestSettings, RetryPolicy, truncated,
+};
 
 /// A model and what it is asked to be.
 #[derive(Clone)]
 pub struct Target {
     pub model: Arc<dyn Model>,
     pub settings: RequestSettings,
+    /// Says whether a consumer sees text grow and whether it can be taken back.
+    pub policy: RetryPolicy,
 }
 
 /// The first model that answers. A model that is overloaded, limited or out of reach after its
@@ -47,14 +51,14 @@ impl Model for Fallback {
         stream! {
             let mut rest = targets.into_iter().peekable();
             while let Some(target) = rest.next() {
-                let from = target.settings.model.clone();
+                let (from, policy) = (target.settings.model.clone(), target.policy);
                 let asked = ModelRequest { settings: target.settings, ..(*request).clone() };
                 let mut inner = target.model.stream(Arc::new(asked));
                 let mut shown = false;
                 let error = loop {
                     match inner.next().await {
                         Some(Ok(event)) => {
-                            shown = (shown && !matches!(event, ModelEvent::Restart { .. })) || event.is_visible();
+                            shown = policy.shown_after(shown, &event);
                             let finished = event == ModelEvent::Finished;
                             yield Ok(event);
                             if finished {
@@ -66,7 +70,7 @@ impl Model for Fallback {
                     }
                 };
                 match rest.peek() {
-                    Some(next) if moves_on(&error) => {
+                    Some(next) if moves_on(&error) && (policy.restart || !shown) => {
                         yield Ok(ModelEvent::Restart { reason: RestartReason::ErrorEvent, shown });
                         yield Ok(ModelEvent::FellBack { from, to: next.settings.model.clone() });
                     }

@@ -33,6 +33,17 @@ pub struct RetryPolicy {
     pub backoff: Backoff,
 }
 
+impl RetryPolicy {
+    /// Whether a consumer has seen a part of the answer after this event.
+    pub(super) fn shown_after(&self, shown: bool, event: &ModelEvent) -> bool {
+        match event {
+            ModelEvent::Restart { .. } => false,
+            event if self.as_it_grows => shown || event.is_visible(),
+            event => shown || event.completes_something(),
+        }
+    }
+}
+
 /// A model that repeats failed requests.
 pub struct Retry {
     model: Arc<dyn Model>,
@@ -92,11 +103,7 @@ impl Model for Retry {
                 let error = loop {
                     match inner.next().await {
                         Some(Ok(event)) => {
-                            shown |= if policy.as_it_grows {
-                                event.is_visible()
-                            } else {
-                                event.completes_something()
-                            };
+                            shown = policy.shown_after(shown, &event);
                             let finished = event == ModelEvent::Finished;
                             yield Ok(event);
                             if finished {

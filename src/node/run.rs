@@ -18,6 +18,9 @@ const BATCH: Bounds = Bounds {
     bytes: 256 << 10,
 };
 
+/// A batch of which the format shows nothing.
+const EMPTY: &str = "[]";
+
 /// A started run. When JavaScript forgets it, the run is stopped.
 #[napi]
 pub struct NativeRun {
@@ -44,8 +47,14 @@ impl NativeRun {
     ) -> napi::Result<PromiseRaw<'env, Option<String>>> {
         let (run, renderer) = (self.run.clone(), self.renderer.clone());
         let work = async move {
-            let updates = run.updates.batch(BATCH).await;
-            Ok(updates.map(|updates| renderer.batch(&updates)))
+            while let Some(updates) = run.updates.batch(BATCH).await {
+                let text = renderer.batch(&updates);
+                // What the format does not show is not worth a crossing.
+                if text != EMPTY {
+                    return Ok(Some(text));
+                }
+            }
+            Ok(None)
         };
         promise(env, work, |text| text)
     }

@@ -72,10 +72,15 @@ impl NativeSession {
         &self,
         env: &'env Env,
         input: String,
+        options: String,
         stopper: &Stopper,
     ) -> napi::Result<PromiseRaw<'env, String>> {
         let (session, interrupter) = (self.session.clone(), stopper.interrupter());
-        let work = async move { session.prompt(&json(&input)?, interrupter).await };
+        let work = async move {
+            session
+                .prompt(&json(&input)?, &json(&options)?, interrupter)
+                .await
+        };
         promise(env, work, |result| describe(&result))
     }
 

@@ -72,6 +72,8 @@ pub enum Body {
         status: ToolStatus,
         output: Json,
         is_error: bool,
+        /// Whether the complete input was told before; not when the answer broke off.
+        input_told: bool,
     },
     Usage {
         /// Tokens in the context window after the last answer.

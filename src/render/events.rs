@@ -98,6 +98,7 @@ pub fn render(update: &Update) -> Option<Event<'_>> {
             name,
             output,
             is_error,
+            input_told: true,
             ..
         } => Event::ToolResult {
             tool_use_id: id,

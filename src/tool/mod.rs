@@ -51,7 +51,7 @@ pub struct ToolSpec {
     pub read_only: bool,
     /// Whether running a call again is harmless.
     pub idempotent: bool,
-    /// Limit on one call; none: no limit.
+    /// Limit on one call, zero for no limit; none: that of the agent.
     pub timeout: Option<Duration>,
     /// Checks inputs before a call; none when the tool has its own way, see [`Tool::faults`].
     pub check: Option<SchemaCheck>,

@@ -35,7 +35,11 @@ impl SchemaCheck {
             } else {
                 at.trim_start_matches('/')
             };
-            format!("- {place}: {}", excerpt(&error.to_string(), 300))
+            format!(
+                "- {}: {}",
+                excerpt(place, 120),
+                excerpt(&error.to_string(), 300)
+            )
         });
         let told: Vec<_> = errors.by_ref().take(FAULTS_TOLD).collect();
         let more = errors.count();

@@ -30,6 +30,14 @@ pub struct Timeouts {
     pub tool_concurrency: usize,
 }
 
+impl Timeouts {
+    /// Whether waiting for the gateway is limited in the same way.
+    pub fn same_network(&self, other: &Self) -> bool {
+        let network = |limits: &Self| (limits.first_byte, limits.idle, limits.request);
+        network(self) == network(other)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -62,12 +62,8 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     let limits = limits::check(&fields)?;
     let format = format(&fields)?;
     let model_defaults = ModelDefaults::check(&fields, env_id, environment)?;
-    let mut models = model::check(&fields, &model_defaults)?;
-    for model in &mut models {
-        // These formats cannot take text back.
-        model.restart &= !matches!(format, Format::Events | Format::Sdk);
-    }
-    let tools = tools::check(&fields, host, limits.timeouts.tool)?;
+    let models = model::check(&fields, &model_defaults)?;
+    let tools = tools::check(&fields, host)?;
     let hooks = hooks(&fields)?;
     let observers = ObserverTable {
         logger: fields.function("logger")?,

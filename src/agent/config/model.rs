@@ -15,9 +15,6 @@ use super::fields::pure_json;
 
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
 const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
-const DEFAULT_MAX_RETRIES: u64 = 10;
-/// Retries of a model that has a fallback.
-const RETRIES_BEFORE_FALLBACK: u32 = 2;
 const MAX_TOKENS: std::ops::RangeInclusive<u64> = 1..=10_000_000;
 /// Path of the gateway in every CloudBase environment.
 const GATEWAY_PATH: &str = "v1/ai/cloudbase";
@@ -53,7 +50,8 @@ pub struct ModelSettings {
     pub gateway: Gateway,
     pub headers: HeaderMap,
     pub context_window: u64,
-    pub max_retries: u32,
+    /// None: the default, which is lower for a model that has a fallback.
+    pub max_retries: Option<u32>,
     /// Whether a request is repeated after text was shown.
     pub restart: bool,
 }
@@ -126,13 +124,9 @@ pub fn models(path: &str, value: &Json, defaults: &ModelDefaults) -> Result<Vec<
         )));
     }
     let named = list.iter().enumerate();
-    let mut models = named
+    let models = named
         .map(|(at, value)| model(&format!("{path}[{at}]"), value, defaults))
         .collect::<Result<Vec<_>>>()?;
-    let fallbacks = models.len() - 1;
-    for model in &mut models[..fallbacks] {
-        model.max_retries = model.max_retries.min(RETRIES_BEFORE_FALLBACK);
-    }
     Ok(models)
 }
 
@@ -165,9 +159,7 @@ fn settings(id: &str, spec: &Fields<'_>, defaults: &ModelDefaults) -> Result<Mod
         Some("openai") => WireProtocol::Chat,
         _ => WireProtocol::Messages,
     };
-    let max_retries = spec
-        .integer("maxRetries", 0..=1_000)?
-        .unwrap_or(DEFAULT_MAX_RETRIES);
+    let max_retries = spec.integer("maxRetries", 0..=1_000)?;
     let request = RequestSettings {
         model: id.to_owned(),
         max_tokens: max_tokens(spec)?
@@ -189,7 +181,7 @@ fn settings(id: &str, spec: &Fields<'_>, defaults: &ModelDefaults) -> Result<Mod
         context_window: spec
             .integer("contextWindow", 1_000..=100_000_000)?
             .unwrap_or(DEFAULT_CONTEXT_WINDOW),
-        max_retries: u32::try_from(max_retries).unwrap_or(u32::MAX),
+        max_retries: max_retries.and_then(|retries| u32::try_from(retries).ok()),
         restart: spec.choice("restart", &["auto", "never"])? != Some("never"),
     })
 }

@@ -15,8 +15,8 @@ use super::fields::pure_json;
 const MAX_TOOLS: usize = 1_000;
 const MAX_TIMEOUT_MS: u64 = 7 * 24 * 3_600 * 1_000;
 
-/// The tools of an agent. `timeout` holds for tools that have none of their own; zero: no limit.
-pub fn check(config: &Fields<'_>, host: &Arc<dyn Host>, timeout: Duration) -> Result<ToolSet> {
+/// The tools of an agent.
+pub fn check(config: &Fields<'_>, host: &Arc<dyn Host>) -> Result<ToolSet> {
     let Some(list) = config.array("tools")? else {
         return ToolSet::new(Vec::new());
     };
@@ -29,7 +29,7 @@ pub fn check(config: &Fields<'_>, host: &Arc<dyn Host>, timeout: Duration) -> Re
     let tools = list
         .iter()
         .enumerate()
-        .map(|(at, value)| tool(config, at, value, host, timeout));
+        .map(|(at, value)| tool(config, at, value, host));
     ToolSet::new(tools.collect::<Result<_>>()?)
 }
 
@@ -38,7 +38,6 @@ fn tool<'a>(
     at: usize,
     value: &'a Json,
     host: &Arc<dyn Host>,
-    timeout: Duration,
 ) -> Result<Arc<dyn Tool>> {
     let source = format!("config.tools[{at}]");
     let fields = config.element(source.clone(), value)?;
@@ -63,7 +62,6 @@ fn tool<'a>(
     let own_timeout = fields
         .integer("timeoutMs", 0..=MAX_TIMEOUT_MS)
         .map_err(named)?;
-    let limit = own_timeout.map_or(timeout, Duration::from_millis);
     let spec = ToolSpec {
         name: name.into(),
         description: fields
@@ -78,7 +76,7 @@ fn tool<'a>(
             .boolean("idempotent")
             .map_err(named)?
             .unwrap_or(false),
-        timeout: (!limit.is_zero()).then_some(limit),
+        timeout: own_timeout.map(Duration::from_millis),
         check,
         source,
     };

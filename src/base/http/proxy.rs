@@ -41,8 +41,8 @@ impl ProxyRules {
                 .transpose()
         };
         Ok(Self {
-            http: parse("HTTP_PROXY", &environment.http_proxy)?,
-            https: parse("HTTPS_PROXY", &environment.https_proxy)?,
+            http: parse("HTTP_PROXY (or ALL_PROXY)", &environment.http_proxy)?,
+            https: parse("HTTPS_PROXY (or ALL_PROXY)", &environment.https_proxy)?,
             exempt: environment
                 .no_proxy
                 .as_deref()

@@ -29,9 +29,11 @@ struct Chunk {
 
 #[derive(Deserialize)]
 struct Choice {
-    /// A whole message comes under the other name.
-    #[serde(default, alias = "message")]
+    #[serde(default)]
     delta: Option<Delta>,
+    /// A whole message comes under this name.
+    #[serde(default)]
+    message: Option<Delta>,
     #[serde(default)]
     finish_reason: Option<String>,
 }
@@ -40,8 +42,11 @@ struct Choice {
 struct Delta {
     #[serde(default)]
     content: Option<String>,
-    #[serde(default, alias = "reasoning")]
+    #[serde(default)]
     reasoning_content: Option<String>,
+    /// The same under another name; some gateways send both.
+    #[serde(default)]
+    reasoning: Option<String>,
     #[serde(default)]
     refusal: Option<String>,
     #[serde(default)]
@@ -132,7 +137,8 @@ impl ChunkDecoder {
         }
         // One answer was asked for: further choices are not ours.
         if let Some(choice) = chunk.choices.into_iter().next() {
-            self.delta(choice.delta.unwrap_or_default(), &mut events);
+            let delta = choice.delta.or(choice.message);
+            self.delta(delta.unwrap_or_default(), &mut events);
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
                 self.stop_reason = Some(stop_reason(&reason));
             }
@@ -141,7 +147,7 @@ impl ChunkDecoder {
     }
 
     fn delta(&mut self, delta: Delta, events: &mut Vec<ModelEvent>) {
-        if let Some(text) = delta.reasoning_content {
+        if let Some(text) = delta.reasoning_content.or(delta.reasoning) {
             self.text(Text::Reasoning, text, events);
         }
         for text in delta.content.into_iter().chain(delta.refusal) {

@@ -19,6 +19,9 @@ use super::GatewayConfig;
 const ERROR_BODY: usize = 64 << 10;
 /// Time that the body of an error may take: its status is known already.
 const ERROR_TIME: Duration = Duration::from_secs(5);
+/// What may come after the end of an answer, and how long it may take.
+const REST_BODY: usize = 64 << 10;
+const REST_TIME: Duration = Duration::from_secs(2);
 /// Bytes of an answer that comes as one JSON message.
 const JSON_BODY: usize = 32 << 20;
 
@@ -130,7 +133,7 @@ impl<'a> Exchange<'a> {
             read = reading => read.map(|(body, _)| String::from_utf8_lossy(&body).into_owned()).unwrap_or_default(),
             () = self.config.clock.sleep(ERROR_TIME) => String::new(),
         };
-        let error = failure::from_response(status, &headers, &self.config.api_key.redact(&body));
+        let error = failure::from_response(status, &headers, &body);
         match status {
             401 | 403 => error.advise("check model.apiKey, or TCB_API_KEY in the environment"),
             404 => error.advise(format!("check model.id ({model}) and model.apiBaseUrl")),
@@ -210,6 +213,25 @@ impl<'a> EventSource<'a> {
                 )
             })?;
         }
+    }
+
+    /// Whether the body is over.
+    pub fn is_at_end(&self) -> bool {
+        self.ended
+    }
+
+    /// Reads what comes after the answer, in the background: a connection is used again only when its
+    /// body was read to the end.
+    pub fn read_rest(self) {
+        let (mut response, clock) = (self.response, self.exchange.config.clock.clone());
+        tokio::spawn(async move {
+            let rest = read_bounded(&mut response, REST_BODY);
+            tokio::select! {
+                biased;
+                _ = rest => {}
+                () = clock.sleep(REST_TIME) => {}
+            }
+        });
     }
 
     /// Starts the idle limit anew.

@@ -94,7 +94,7 @@ pub struct GatewayConfig {
     /// Base address; the path of the protocol is appended.
     pub base_url: Url,
     pub api_key: Secret,
-    /// Headers that the user adds.
+    /// Headers that the user adds; their values are as secret as the key.
     pub headers: HeaderMap,
     pub proxy: ProxyRules,
     pub limits: Limits,
@@ -153,8 +153,13 @@ impl<P: Protocol> GatewayModel<P> {
         let Some(accepted) = failure::accepted_max_tokens(&error, asked) else {
             return Err(error);
         };
-        self.ceiling.store(accepted, Ordering::Relaxed);
-        self.attempt(request, accepted, allowance).await
+        let response = self
+            .attempt(request, accepted.max_tokens, allowance)
+            .await?;
+        if accepted.is_lasting {
+            self.ceiling.store(accepted.max_tokens, Ordering::Relaxed);
+        }
+        Ok(response)
     }
 
     async fn attempt(
@@ -179,6 +184,17 @@ impl<P: Protocol> GatewayModel<P> {
                 .failure(response, &request.settings.model)
                 .await)
         }
+    }
+
+    /// A text of the gateway without what the user keeps secret, should the gateway quote it.
+    fn redact(&self, text: &str) -> String {
+        let values = self
+            .config
+            .headers
+            .values()
+            .filter_map(|value| value.to_str().ok());
+        let secrets = values.map(Secret::new).chain([self.config.api_key.clone()]);
+        secrets.fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
     fn exchange(&self) -> Exchange<'_> {
@@ -206,7 +222,8 @@ impl<P: Protocol> GatewayModel<P> {
 impl<P: Protocol> Model for GatewayModel<P> {
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let this = self.clone();
-        try_stream! {
+        let redacting = self.clone();
+        let events = try_stream! {
             let mut allowance = Allowance::new(this.config.clock.clone(), this.config.limits.request);
             let response = this.open(&request, &mut allowance).await?;
             let mut decoder = this.protocol.decoder(exchange::request_id(&response));
@@ -220,16 +237,22 @@ impl<P: Protocol> Model for GatewayModel<P> {
                 }
             };
             while let Some(data) = source.next().await? {
-                let read = decoder.decode(&data)?;
+                let read = match decoder.decode(&data) {
+                    Ok(read) => read,
+                    // The body broke off in this event.
+                    Err(_) if source.is_at_end() => Err(super::truncated())?,
+                    Err(error) => Err(error)?,
+                };
                 if read != Decoded::Ping {
                     source.progressed();
                 }
                 for event in read {
-                    let finished = event == ModelEvent::Finished;
-                    yield event;
-                    if finished {
+                    if event == ModelEvent::Finished {
+                        source.read_rest();
+                        yield event;
                         return;
                     }
+                    yield event;
                 }
             }
             let rest = decoder.end();
@@ -239,7 +262,11 @@ impl<P: Protocol> Model for GatewayModel<P> {
             for event in rest {
                 yield event;
             }
-        }
-        .boxed()
+        };
+        events
+            .map(move |event| {
+                event.map_err(|error: KernelError| error.redact(|text| redacting.redact(text)))
+            })
+            .boxed()
     }
 }

@@ -16,7 +16,8 @@ use crate::protocol::{ContentBlock, Json, Usage};
 /// they are read in one pass.
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(borrow)]
+    /// Gateways of the other protocol send errors without a type.
+    #[serde(borrow, default)]
     r#type: Cow<'a, str>,
     #[serde(default)]
     index: u64,
@@ -94,7 +95,7 @@ impl Decoder for EventDecoder {
     }
 
     fn decode_message(&mut self, message: &Json) -> Result<Vec<ModelEvent>> {
-        if message["type"] == "error" {
+        if message["type"] == "error" || message["error"].is_object() {
             return Err(failure::from_event(
                 &message["error"],
                 self.request_id.clone(),
@@ -146,7 +147,7 @@ impl EventDecoder {
             }
             "message_stop" => Decoded::Event(ModelEvent::Finished),
             "ping" => Decoded::Ping,
-            "error" => {
+            "" | "error" if event.error.is_some() => {
                 let error = self.part(event.error, data).unwrap_or_default();
                 let request_id = event.request_id.or_else(|| self.request_id.clone());
                 return Err(failure::from_event(&error, request_id));

@@ -254,6 +254,7 @@ mod tests {
                     status: ToolStatus::Completed,
                     output: json!({"sum": 3}),
                     is_error: false,
+                    input_told: true,
                 },
                 json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed", "result": {"sum": 3}, "rawOutput": {"sum": 3}}),
             ),
@@ -264,6 +265,7 @@ mod tests {
                     status: ToolStatus::Denied,
                     output: json!("no"),
                     is_error: true,
+                    input_told: true,
                 },
                 json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed", "result": "no", "rawOutput": "no",
                     "error": {"message": "no"}, "content": [{"type": "content", "content": {"type": "text", "text": "no"}}]}),
@@ -332,6 +334,7 @@ mod tests {
             status: ToolStatus::Failed,
             output: json!("no"),
             is_error: true,
+            input_told: true,
         };
         let update = Update {
             turn_id: "turn".into(),
