@@ -50,6 +50,84 @@ export type SessionEvent =
   /** The run failed; `session_idle` follows. */
   | { type: 'error'; error: KernelError };
 
+/**
+ * Translates messages of the Claude Agent SDK into JSON-RPC messages of ACP, for programs that call or
+ * extend the translator of the TypeScript kernel.
+ */
+export declare class AcpStreamAdapter implements StreamAdapter<unknown> {
+  /** @param options `dedupeAssistantText` (default true): whole texts are left out when streamed */
+  constructor(options?: { dedupeAssistantText?: boolean });
+  /** Id of the request that asks for a decision about a call. */
+  static requestId(sessionId: string, toolCallId: string): string;
+  adapt(
+    messages: AsyncIterable<SDKMessage>,
+    context: StreamAdapterContext,
+  ): AsyncGenerator<unknown, void, void>;
+}
+
+/** Makes the elements of a stream out of messages of the Claude Agent SDK. */
+export interface StreamAdapter<E> {
+  adapt(messages: AsyncIterable<SDKMessage>, context: StreamAdapterContext): AsyncIterable<E>;
+}
+
+/** What an adapter is told about a run. */
+export interface StreamAdapterContext {
+  conversationId: string;
+  /** Same as `conversationId`. */
+  sessionId: string;
+  userId: string;
+  turnId: string;
+}
+
+/** A message of the Claude Agent SDK: `system`, `stream_event`, `assistant`, `user` or `result`. */
+export interface SDKMessage {
+  type: string;
+  session_id: string;
+  uuid: string;
+  [field: string]: unknown;
+}
+
+/** What the kernel tells of its own work: fixed texts, ids, counts, durations and codes. */
+export interface LogRecord {
+  level: 'debug' | 'info' | 'warn' | 'error';
+  /** Part of the kernel that speaks, such as `model`. */
+  tag: string;
+  message: string;
+  fields: Record<string, unknown>;
+}
+
+/** Receives log records: a function, or an object with one method a level. */
+export type Logger =
+  ((record: LogRecord) => void) | { [L in LogRecord['level']]?: (record: LogRecord) => void };
+
+/** One measured value, under the names of the OpenTelemetry GenAI conventions where there is one. */
+export interface Metric {
+  name: string;
+  value: number;
+  /** As UCUM writes it: `s`, `{token}`. */
+  unit: string;
+  attributes: Record<string, unknown>;
+}
+
+/** A finished span: a turn, a model request or a tool call. */
+export interface SpanRecord {
+  /** 32 hex digits. */
+  traceId: string;
+  /** 16 hex digits. */
+  spanId: string;
+  parentSpanId: string | null;
+  name: string;
+  kind: 'internal' | 'client';
+  /** Milliseconds since the epoch. */
+  startTimeMs: number;
+  /** Milliseconds since the epoch. */
+  endTimeMs: number;
+  /** Names are those of the OpenTelemetry GenAI conventions where there is one. */
+  attributes: Record<string, unknown>;
+  /** Why it failed: an error code, or `tool_error`. */
+  error: string | null;
+}
+
 /** Settings of an agent. */
 export interface AgentConfig<F extends StreamFormat = 'acp'> {
   /** CloudBase environment id; names the gateway unless `model.apiBaseUrl` is given. */
@@ -79,6 +157,14 @@ export interface AgentConfig<F extends StreamFormat = 'acp'> {
   tools?: ToolDefinition<any, any>[];
   /** Functions around a turn. */
   hooks?: AgentHooks;
+  /** Makes the elements of the stream, in the place of `streamFormat`. */
+  streamAdapter?: StreamAdapter<any>;
+  /** Receives log records. Default: none; `OAK_DEBUG=1` writes them to standard error. */
+  logger?: Logger;
+  /** Receives measured values. Default: none. */
+  onMetric?: (metric: Metric) => void;
+  /** Receives finished spans. Default: none. */
+  telemetry?: ((span: SpanRecord) => void) | { span(span: SpanRecord): void };
   /** Limits of a run and of waiting. */
   limits?: Limits;
   /** Alias of `limits.maxTurns`. */
@@ -117,7 +203,11 @@ export interface ModelSpec {
   contextWindow?: number;
   /** From 0 to 2. Default: the gateway's. */
   temperature?: number;
-  /** How often a failed request is repeated before text was shown. Default: 10. */
+  /**
+   * How often a failed request is repeated before text was shown, at most 1,000: after 0.5 s, doubling
+   * to 32 s, or after what `retry-after` asks, up to 60 s; each told to `logger`, at level debug. Default: 10,
+   * and 2 for a model that has a fallback.
+   */
   maxRetries?: number;
   /**
    * Whether a request that breaks after text was shown is repeated, at most twice. `'auto'`
@@ -174,7 +264,8 @@ export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unkn
   parameters: ToolParameters<TInput>;
   /**
    * Runs a call. The input was checked. Strings are shown to the model as they are, other values as
-   * JSON; a thrown error is told to the model.
+   * `JSON.stringify` writes them, `undefined` and `null` as "(no output)"; a thrown error is told to
+   * the model. Beyond 100,000 characters the middle is left out.
    */
   execute(input: TInput, ctx: ToolContext): TOutput | Promise<TOutput>;
   /** Whether calls change nothing: those run in parallel. Default: false. */
@@ -359,25 +450,33 @@ export interface SessionStartOptions {
 }
 
 /** Options of `agent.prompt`. */
-export interface AgentPromptOptions {
+export interface AgentPromptOptions extends PromptOptions {
   /** Default: `'default'`. */
   userId?: string;
-  /** Default: a new conversation, closed afterwards. */
+  /**
+   * Goes on with a live session of this agent that has this id; without one the conversation is new.
+   * What the call opened it closes.
+   */
   conversationId?: string;
-  signal?: AbortSignal;
 }
 
 /** A message: text, or an object with text. */
 export type SessionInput = string | { type: 'message'; content: string };
 
 /** Options of `send`. */
-export interface SendOptions {
-  /** Stops the run. */
-  signal?: AbortSignal;
+export interface SendOptions extends PromptOptions {
   /** Whether the iterator rejects with the error of the run after `idle`. Default: false. */
   throwOnError?: boolean;
+}
+
+/** Options of one run. */
+export interface PromptOptions {
+  /** Stops the run. */
+  signal?: AbortSignal;
   /** Model of this run. An id alone keeps the other settings of the agent's model. */
   model?: ModelInput | ModelInput[];
+  /** The trace that this run joins: a `traceparent` header of W3C trace context. */
+  traceparent?: string;
   /** `maxTokens` of this run. */
   maxTokens?: number;
   /** Limits of this run, in the place of those of the agent that they name. */
@@ -399,7 +498,7 @@ export interface Session<E = AcpSessionUpdate> {
    */
   send(input: SessionInput, options?: SendOptions): AsyncGenerator<E, void, void>;
   /** Sends a message and waits for the end. Rejects with the error of the run. */
-  prompt(input: SessionInput, options?: { signal?: AbortSignal }): Promise<PromptResult>;
+  prompt(input: SessionInput, options?: PromptOptions): Promise<PromptResult>;
   /** Stops the run in progress, if any, and waits until it is over. The session stays usable. */
   abort(reason?: unknown): Promise<void>;
   /** Stops the run in progress, if any, and refuses further messages. */

@@ -24,7 +24,7 @@ function streamOf() {
     rethrow() {},
   };
   const open = () => ({ run: Promise.resolve(run), release() {} });
-  const stream = new RunStream(open, { revive: (batch) => batch });
+  const stream = new RunStream(open, (batch) => batch);
   const give = (batch) => take(given.next++).resolve(batch);
   return { stream, give, given };
 }

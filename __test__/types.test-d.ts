@@ -34,7 +34,8 @@ isTrue<Equal<typeof agent, Agent<AcpSessionUpdate>>>();
 export async function uses(session: Session): Promise<PromptResult> {
   const stream = session.send('hi', { signal: AbortSignal.timeout(1_000), throwOnError: true });
   for await (const update of stream) {
-    if (update.sessionUpdate === 'agent_message_chunk') isTrue<Equal<typeof update.messageId, string>>();
+    if (update.sessionUpdate === 'agent_message_chunk')
+      isTrue<Equal<typeof update.messageId, string>>();
     if (update.sessionUpdate === 'agent_phase' && update.phase === 'idle') {
       const reason: string | undefined = update.stopReason;
       return { ...(await agent.prompt('hi')), stopReason: reason ?? 'end_turn' };

@@ -157,7 +157,7 @@ class Translation {
 
   *#result({ usage, is_error: isError, errors, result, stop_reason: stopReason }) {
     const timestamp = Date.now();
-    if (isError) {
+    if (isError && stopReason !== 'aborted') {
       const message = String(errors?.[0] ?? result ?? 'Agent run failed');
       yield this.#update({ sessionUpdate: 'log', level: 'error', message, timestamp });
     }

@@ -4,8 +4,14 @@
  *
  * @module
  */
+import { KernelError } from './errors.js';
 import { DONE, OrderedGenerator, close, pull } from './generator.js';
 import { describeThrown } from './thrown.js';
+
+/** Milliseconds that an adapter has to end after its run was stopped. */
+const PATIENCE_MS = 50;
+/** What an adapter is not waited for any longer with. */
+const STOPPED = Symbol('stopped');
 
 /** The elements of an adapter, as an async generator. */
 export class AdaptedStream extends OrderedGenerator {
@@ -13,11 +19,15 @@ export class AdaptedStream extends OrderedGenerator {
   #adapter;
   #context;
   #elements;
+  /** What comes after the last element: further elements, then an error to reject with. */
   #tail = [];
+  #failure;
   #ended = false;
+  #stopped = false;
+  #wake = () => {};
 
   /**
-   * @param {AsyncGenerator<object>} source messages of the run; starts at the first `next()`
+   * @param {import('./stream.js').RunStream} source messages of the run; starts at the first `next()`
    * @param {{ adapt(messages: AsyncIterable<object>, context: object): AsyncIterable<unknown> }} adapter
    * @param {object} context what the adapter is told about the run
    */
@@ -29,74 +39,109 @@ export class AdaptedStream extends OrderedGenerator {
   }
 
   async [pull]() {
-    if (this.#tail.length > 0) return { value: this.#tail.shift(), done: false };
-    if (this.#ended) return DONE;
+    if (this.#ended) return this.#rest();
+    // Misuse of the session rejects, and is no fault of the adapter.
+    const first = this.#elements ? undefined : await this.#begin();
     try {
-      // Misuse of the session rejects, and not as a fault of the adapter.
-      this.#elements ??= await this.#adapt();
-      const { value, done } = await this.#elements.next();
-      if (!done) return { value, done: false };
+      this.#elements ??= this.#adapt(first);
+      const result = await this.#next();
+      if (result === STOPPED) return await this.#giveUp();
+      if (!result.done) return { value: result.value, done: false };
       await this[close]();
-      return DONE;
     } catch (error) {
-      return this.#fail(error);
+      await this.#fail(error);
     }
+    return this.#rest();
   }
 
   async [close]() {
     if (this.#ended) return;
     this.#ended = true;
+    this.#wake(DONE);
     await this.#source.return();
-    // An adapter that never settles must not hold the consumer.
-    Promise.resolve(this.#elements?.return?.()).catch(() => {});
+    // An adapter that never settles, or throws once more, must not hold the consumer.
+    Promise.resolve()
+      .then(() => this.#elements?.return?.())
+      .catch(() => {});
   }
 
-  async #adapt() {
-    const first = await this.#first();
-    const messages = withFirst(first, this.#source);
-    return this.#adapter.adapt(messages, this.#context)[Symbol.asyncIterator]();
+  #rest() {
+    if (this.#tail.length > 0) return { value: this.#tail.shift(), done: false };
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure) throw failure;
+    return DONE;
   }
 
-  async #first() {
+  async #begin() {
     try {
-      return await this.#source.next();
+      const first = await this.#source.next();
+      this.#source.whenStopped(() => setTimeout(() => this.#stop(), PATIENCE_MS));
+      return first;
     } catch (error) {
       this.#ended = true;
-      throw new Misuse(error);
+      throw error;
     }
+  }
+
+  #adapt(first) {
+    const elements = this.#adapter.adapt(this.#messages(first), this.#context);
+    if (typeof elements?.[Symbol.asyncIterator] !== 'function') {
+      throw new TypeError('adapt() must give an async iterable');
+    }
+    return elements[Symbol.asyncIterator]();
+  }
+
+  /** The messages of the run. Its error is the consumer's, not the adapter's. */
+  async *#messages(first) {
+    try {
+      for (let result = first; !result.done; result = await this.#source.next()) {
+        yield result.value;
+      }
+    } catch (error) {
+      this.#failure = error;
+    }
+  }
+
+  /** What the adapter gives next, unless the run was stopped and the adapter does not notice. */
+  #next() {
+    if (this.#stopped) return STOPPED;
+    return new Promise((resolve, reject) => {
+      this.#wake = resolve;
+      Promise.resolve(this.#elements.next()).then(resolve, reject);
+    });
+  }
+
+  #stop() {
+    this.#stopped = true;
+    this.#wake(STOPPED);
+  }
+
+  async #giveUp() {
+    await this[close]();
+    this.#tail.push(idle('aborted'));
+    return this.#rest();
   }
 
   /** What an adapter throws becomes the standard end of a failed run. */
   async #fail(error) {
-    if (error instanceof Misuse) throw error.cause;
     await this[close]();
     const { name, message } = describeThrown(error);
-    const timestamp = Date.now();
-    this.#tail = [{ sessionUpdate: 'agent_phase', phase: 'idle', timestamp, stopReason: 'error' }];
-    return {
-      value: {
-        sessionUpdate: 'log',
-        level: 'error',
-        message: `the stream adapter failed: ${message || name}`,
-        timestamp,
-        code: 'E_ADAPTER',
-        name: name || 'Error',
-        retryable: false,
-      },
-      done: false,
-    };
+    const fault = new KernelError(
+      'E_ADAPTER',
+      `the stream adapter failed: ${message || name || 'it threw nothing'}`,
+      error,
+    );
+    const { code, retryable } = fault;
+    const log = { level: 'error', message: fault.message, timestamp: Date.now() };
+    this.#tail.push(
+      { sessionUpdate: 'log', ...log, code, name: fault.name, retryable },
+      idle('error'),
+    );
+    this.#failure = this.#source.throwsOnError ? fault : undefined;
   }
 }
 
-/** Carries a rejection of the session past the handling of adapter faults. */
-class Misuse extends Error {
-  constructor(cause) {
-    super('', { cause });
-  }
-}
-
-async function* withFirst(first, rest) {
-  if (first.done) return;
-  yield first.value;
-  yield* rest;
+function idle(stopReason) {
+  return { sessionUpdate: 'agent_phase', phase: 'idle', timestamp: Date.now(), stopReason };
 }

@@ -5,7 +5,7 @@
  */
 import { Callbacks } from './callbacks.js';
 import { expandChunks } from './chunks.js';
-import { InvalidConfigError, KernelError, errorFromCore, traced } from './errors.js';
+import { InvalidConfigError, KernelError, errorFromCore, traced, typed } from './errors.js';
 import { prepareHooks } from './hooks.js';
 import { native } from './native.js';
 import { prepareLogger, prepareTelemetry } from './observers.js';
@@ -60,12 +60,12 @@ class Agent {
   }
 
   async close(options) {
-    const deadline = options?.deadlineMs;
-    if (
-      deadline !== undefined &&
-      !(Number.isInteger(deadline) && deadline >= 0 && deadline < 2 ** 32)
-    ) {
-      throw new InvalidConfigError('close: deadlineMs must be a whole number of milliseconds');
+    const { deadlineMs: deadline } = callOptions(options, 'close options');
+    const isTime = Number.isInteger(deadline) && deadline >= 0 && deadline < 2 ** 32;
+    if (deadline !== undefined && !isTime) {
+      throw new InvalidConfigError(
+        'close options.deadlineMs must be a whole number of milliseconds',
+      );
     }
     await this.#native.close(deadline);
   }
@@ -80,14 +80,24 @@ class Agent {
 export function createAgent(config) {
   const callbacks = new Callbacks();
   const { text, output } = readConfig(config, callbacks);
-  const agent = native.createAgent(text, environment(), callbacks.dispatch);
+  const agent = created(() => native.createAgent(text, environment(), callbacks.dispatch));
   warn(agent);
   return new Agent(agent, output);
 }
 
-/** Reads a configuration, which may be anything: whatever it throws becomes one kind of error. */
-function readConfig(config, callbacks) {
+/** An error of the core shows where the agent was created. */
+function created(create) {
   try {
+    return create();
+  } catch (error) {
+    if (error instanceof KernelError) Error.captureStackTrace(error, createAgent);
+    throw error;
+  }
+}
+
+/** Reads a configuration, which may be anything. */
+function readConfig(config, callbacks) {
+  return typed('createAgent: the configuration', () => {
     if (typeof config !== 'object' || config === null || Array.isArray(config)) {
       throw new InvalidConfigError('createAgent: the configuration must be an object');
     }
@@ -99,10 +109,7 @@ function readConfig(config, callbacks) {
     const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
     const revive = fields.streamFormat === 'events' ? reviveEvents : expandChunks;
     return { text, output: { revive, adapter: fields.streamAdapter ?? undefined } };
-  } catch (error) {
-    if (error instanceof KernelError) throw error;
-    throw new InvalidConfigError('createAgent: the configuration cannot be read', error);
-  }
+  });
 }
 
 /** In the format `'events'` an error is an object. */

@@ -32,6 +32,8 @@ export class Callbacks {
     if (notify !== undefined) return this.#notify(notify, argument);
     if (cancel !== undefined) {
       this.#running.get(cancel)?.abort();
+      // It may never settle: nothing of it is kept.
+      this.#running.delete(cancel);
       return '{}';
     }
     const controller = new AbortController();

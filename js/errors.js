@@ -18,10 +18,6 @@ export class KernelError extends Error {
     this.code = code;
     this.retryable = false;
   }
-
-  get name() {
-    return this.constructor.name;
-  }
 }
 
 /** A configuration value or an argument has a wrong type, form or value. */
@@ -81,10 +77,17 @@ const classes = {
   ConfigError,
   NotImplementedError,
   ResourceError,
+  StorageError,
+  SandboxError,
   SessionError,
   ModelError,
   HookError,
 };
+
+// As on the classes of the language: writable, and not shown as a field.
+for (const [name, { prototype }] of Object.entries(classes)) {
+  Object.defineProperty(prototype, 'name', { value: name, writable: true, configurable: true });
+}
 
 /**
  * Makes the error that the core describes.
@@ -102,6 +105,23 @@ export function errorFromCore(description) {
   if (requestId !== null) error.requestId = requestId;
   if (Object.keys(details).length > 0) error.details = details;
   return error;
+}
+
+/**
+ * Does something with a value of the user, which may throw anything when it is touched.
+ *
+ * @template T
+ * @param {string} path name of the value
+ * @param {() => T} work
+ * @returns {T}
+ */
+export function typed(path, work) {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof KernelError) throw error;
+    throw new InvalidConfigError(`${path} cannot be read`, error);
+  }
 }
 
 /**

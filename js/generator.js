@@ -39,7 +39,7 @@ export class OrderedGenerator {
 
   async return(value) {
     await this[close]();
-    return { value, done: true };
+    return { value: await value, done: true };
   }
 
   async throw(error) {
@@ -51,7 +51,7 @@ export class OrderedGenerator {
     return this;
   }
 
-  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+  async [Symbol.asyncDispose]() {
     await this[close]();
   }
 

@@ -18,9 +18,8 @@ export function prepareLogger(logger) {
     (level) => typeof read(logger, level, 'config.logger') === 'function',
   );
   if (known.length === 0) return logger;
-  return (record) => {
-    if (known.includes(record.level)) logger[record.level](record);
-  };
+  // The promise of an async method is given back, so that its rejection is caught.
+  return (record) => (known.includes(record.level) ? logger[record.level](record) : undefined);
 }
 
 /**

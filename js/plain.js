@@ -74,9 +74,7 @@ export function toPlainJson(value, path, register) {
 
 function plain(value, path, walk, depth) {
   walk.values += 1;
-  if (depth > MAX_DEPTH || walk.values > MAX_VALUES) {
-    throw new InvalidConfigError(`${path} is nested too deeply or has too many values`);
-  }
+  if (depth > MAX_DEPTH || walk.values > MAX_VALUES) throw tooLarge(path);
   switch (typeof value) {
     case 'string':
       return text(value, path, walk);
@@ -94,6 +92,10 @@ function plain(value, path, walk, depth) {
   }
 }
 
+function tooLarge(path) {
+  return new InvalidConfigError(`${path} is nested too deeply or has too many values`);
+}
+
 function text(value, path, walk) {
   walk.characters += value.length;
   if (walk.characters > MAX_CHARACTERS) {
@@ -109,7 +111,8 @@ function object(value, path, walk, depth) {
   walk.seen.add(value);
   try {
     if (Array.isArray(value)) {
-      return value.map((item, at) => plain(item, `${path}[${at}]`, walk, depth + 1));
+      if (value.length > MAX_VALUES) throw tooLarge(path);
+      return Array.from(value).map((item, at) => plain(item, `${path}[${at}]`, walk, depth + 1));
     }
     return isPlain(value) ? fields(value, path, walk, depth) : instance(value, path);
   } finally {

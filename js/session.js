@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { AdaptedStream } from './adapter.js';
-import { InvalidConfigError, traced } from './errors.js';
+import { InvalidConfigError, traced, typed } from './errors.js';
 import { toJson } from './json.js';
 import { refuseUnbuilt } from './not-built.js';
 import { ownFields, toPlainJson } from './plain.js';
@@ -35,14 +35,15 @@ export class Session {
   }
 
   send(input, options) {
-    const { signal, throwOnError, ...rest } = callOptions(options, 'send options');
+    const { revive, adapter } = this.#output;
     const open = () => {
+      const { signal, throwOnError, ...rest } = callOptions(options, 'send options');
+      checkFlag(throwOnError, 'send options.throwOnError');
       const texts = [inputJson(input), optionsJson(rest, 'send options')];
       const { stopper, release } = stopperFor(signal);
-      return { run: this.#native.run(...texts, stopper), release };
+      return { run: this.#native.run(...texts, stopper), release, throwOnError };
     };
-    const { revive, adapter } = this.#output;
-    const stream = new RunStream(open, { throwOnError, revive });
+    const stream = new RunStream(open, revive);
     return adapter ? new AdaptedStream(stream, adapter, this.#context()) : stream;
   }
 
@@ -53,10 +54,11 @@ export class Session {
   }
 
   async prompt(input, options) {
-    const { signal } = callOptions(options, 'prompt options');
+    const { signal, ...rest } = callOptions(options, 'prompt options');
+    const texts = [inputJson(input), optionsJson(rest, 'prompt options')];
     const { stopper, release } = stopperFor(signal);
     try {
-      return JSON.parse(await traced(this.#native.prompt(inputJson(input), stopper)));
+      return JSON.parse(await traced(this.#native.prompt(...texts, stopper)));
     } finally {
       release();
     }
@@ -79,15 +81,16 @@ export class Session {
   }
 }
 
-refuseUnbuilt(Session, [
-  'respondApproval',
-  'respondToolUse',
-  'respondAskUser',
-  'getHistory',
-  'clearHistory',
-  'snapshotWorkspace',
-  'getRestoreStatus',
-]);
+refuseUnbuilt(Session, {
+  promises: [
+    'getHistory',
+    'clearHistory',
+    'snapshotWorkspace',
+    'restoreWorkspace',
+    'getRestoreStatus',
+  ],
+  streams: ['respondApproval', 'respondToolUse', 'respondAskUser'],
+});
 
 /** Reads what was passed to `send`; it may be anything. */
 export function inputJson(input) {
@@ -98,24 +101,32 @@ export function inputJson(input) {
   }
 }
 
-/** Reads the options of a call; `signal` stays as it is. */
+/** Reads the options of a call, which may be anything; `signal` stays as it is. */
 export function callOptions(options, path) {
   if (options === undefined || options === null) return {};
-  if (typeof options !== 'object') throw new InvalidConfigError(`${path} must be an object`);
-  const fields = ownFields(options, path);
-  checkSignal(fields.signal);
-  return fields;
+  return typed(path, () => {
+    if (typeof options !== 'object') throw new InvalidConfigError(`${path} must be an object`);
+    const fields = ownFields(options, path);
+    checkSignal(fields.signal, path);
+    return fields;
+  });
 }
 
 /** Options as JSON text, for the core to check. */
 export function optionsJson(options, path) {
-  return toPlainJson(options ?? null, path, () => 0);
+  return typed(path, () => toPlainJson(options ?? null, path, () => 0));
 }
 
 /** A signal of another realm is as good: what counts is what it can do. */
-function checkSignal(signal) {
+function checkSignal(signal, path) {
   if (signal === undefined || signal === null) return;
   if (typeof signal.addEventListener !== 'function' || typeof signal.aborted !== 'boolean') {
-    throw new InvalidConfigError('send: signal must be an AbortSignal');
+    throw new InvalidConfigError(`${path}.signal must be an AbortSignal`);
+  }
+}
+
+function checkFlag(value, path) {
+  if (value !== undefined && typeof value !== 'boolean') {
+    throw new InvalidConfigError(`${path} must be true or false`);
   }
 }

@@ -51,14 +51,13 @@ export class RunStream extends OrderedGenerator {
   #ended = false;
 
   /**
-   * @param {() => { run: Promise<object>, release: () => void }} open starts the run
-   * @param {{ throwOnError?: boolean, revive: (batch: unknown[]) => object[] }} options `revive` makes
-   *   elements of what the core sent
+   * @param {() => { run: Promise<object>, release: () => void, throwOnError?: boolean }} open starts
+   *   the run
+   * @param {(batch: unknown[]) => object[]} revive makes elements of what the core sent
    */
-  constructor(open, { throwOnError = false, revive }) {
+  constructor(open, revive) {
     super();
     this.#open = open;
-    this.#throwOnError = throwOnError;
     this.#revive = revive;
   }
 
@@ -73,6 +72,16 @@ export class RunStream extends OrderedGenerator {
       await this.#fill();
     }
     return this[ready]();
+  }
+
+  /** Whether the consumer wants the error of the run as a rejection. */
+  get throwsOnError() {
+    return this.#throwOnError === true;
+  }
+
+  /** Calls back when the run was stopped from outside, after its start. */
+  async whenStopped(callback) {
+    if (await this.#run?.stopped()) callback();
   }
 
   async [close]() {
@@ -103,8 +112,9 @@ export class RunStream extends OrderedGenerator {
 
   #start() {
     this.#starting ??= (async () => {
-      const { run, release } = this.#open();
+      const { run, release, throwOnError } = this.#open();
       this.#release = release;
+      this.#throwOnError = throwOnError;
       return run;
     })();
     return this.#starting;

@@ -148,6 +148,13 @@ impl KernelError {
         self
     }
 
+    /// The id of the request, unless the error carries one already.
+    #[must_use]
+    pub fn or_request_id(mut self, id: Option<&String>) -> Self {
+        self.0.request_id = self.0.request_id.or_else(|| id.cloned());
+        self
+    }
+
     /// The wait that the gateway asked for before the next attempt.
     #[must_use]
     pub fn with_retry_after_ms(mut self, ms: Option<u64>) -> Self {

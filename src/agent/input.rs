@@ -141,8 +141,7 @@ fn tool_result(input: &Json) -> Result<KernelError> {
 
 fn wrong_shape(found: &str) -> KernelError {
     KernelError::invalid(format!(
-        "send: the input must be a string, {{type: 'message', content}} or {{type: 'tool_result', \
-         toolUseId, output}}, not {found}"
+        "send: the input must be a string or {{type: 'message', content}}, not {found}"
     ))
 }
 

@@ -131,7 +131,7 @@ impl Session {
             tracing::debug!(
                 target: telemetry::SESSION,
                 stop_reason = end.stop_reason.as_str(),
-                code = end.error.as_ref().map(KernelError::code).unwrap_or_default(),
+                code = end.error.as_ref().map(KernelError::code),
                 requests = end.requests,
                 "run ended"
             );

@@ -49,7 +49,7 @@ pub fn from_response(status: u16, headers: &HeaderMap, body: &str) -> KernelErro
 }
 
 /// The error for an `error` event inside a stream.
-pub fn from_event(error: &Json, request_id: Option<String>) -> KernelError {
+pub fn from_event(error: &Json) -> KernelError {
     let name = error["type"]
         .as_str()
         .or_else(|| error["code"].as_str())
@@ -76,7 +76,6 @@ pub fn from_event(error: &Json, request_id: Option<String>) -> KernelError {
             said_so(&text)
         ),
     )
-    .with_request_id(request_id)
     .with_detail("type", name);
     match status {
         Some(status) => made.with_status(status),

@@ -22,6 +22,10 @@ pub struct JsHost {
     calls: AtomicU64,
 }
 
+/// A promise that nothing refers to is collected, and its function never replies; so it is when the
+/// environment of the addon ends.
+const UNSETTLED: &str = "the function returned a promise that can no longer settle";
+
 impl JsHost {
     pub fn new(dispatch: &Function<'_, String, Promise<String>>) -> napi::Result<Self> {
         let dispatch = dispatch
@@ -73,7 +77,7 @@ impl Host for JsHost {
             reply = self.reply(request) => reply,
         };
         guard.call = None;
-        read(&reply.map_err(|_| failure("the JavaScript environment is going away"))?)
+        read(&reply.map_err(|_| failure(UNSETTLED))?)
     }
 
     fn notify(&self, function: FunctionId, argument: Json) {

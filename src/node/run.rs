@@ -8,6 +8,7 @@ use napi_derive::napi;
 
 use crate::agent::RunHandle;
 use crate::base::channel::Bounds;
+use crate::protocol::StopReason;
 use crate::render::Renderer;
 
 use super::error::{promise, to_js};
@@ -69,6 +70,14 @@ impl NativeRun {
             Ok(())
         };
         promise(env, work, |()| ())
+    }
+
+    /// Resolves when the run is over; tells whether it was stopped from outside.
+    #[napi(catch_unwind)]
+    pub fn stopped<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, bool>> {
+        let run = self.run.clone();
+        let work = async move { Ok(run.ended().await.stop_reason == StopReason::Aborted) };
+        promise(env, work, |stopped| stopped)
     }
 
     /// Throws the error that the run ended with, if any.

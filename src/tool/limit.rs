@@ -6,8 +6,12 @@ use crate::protocol::ContentBlock;
 use super::ToolOutput;
 
 /// Cuts the texts of an output so that together they have at most `limit` characters, the first and
-/// the last half of each cut text kept. The uncut output is not kept anywhere.
+/// the last half of each cut text kept. The uncut output is not kept anywhere. What was cut before
+/// stays as it is.
 pub fn fit(mut output: ToolOutput, limit: usize) -> ToolOutput {
+    if output.cut.is_some() {
+        return output;
+    }
     let mut left = limit;
     let mut total: Option<Cut> = None;
     for block in &mut output.blocks {
@@ -43,6 +47,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_cut_output_is_not_cut_again() {
+        let once = fit(ToolOutput::text("x".repeat(500)), 100);
+        assert_eq!(fit(once.clone(), 100), once);
+    }
 
     #[test]
     fn an_output_within_the_limit_is_untouched() {

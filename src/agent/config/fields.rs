@@ -255,7 +255,10 @@ fn mark(value: &Json) -> Option<&JsonMap> {
 
 /// An error about the value at a path.
 pub fn wrong(path: &str, what: &str, value: &Json) -> KernelError {
-    KernelError::invalid(format!("{path} must be {what}, not {}", describe(value)))
+    match describe(value).as_str() {
+        "missing" => KernelError::invalid(format!("{path} is missing: it must be {what}")),
+        found => KernelError::invalid(format!("{path} must be {what}, not {found}")),
+    }
 }
 
 /// What a value is, shortly and without its content unless it is a short word.
@@ -269,6 +272,17 @@ fn describe(value: &Json) -> String {
     }
     match value {
         Json::String(text) if text.is_empty() => "an empty string".to_owned(),
+        // Short words are names, of modes for one; longer texts may hold anything.
+        Json::String(text)
+            if text.len() <= 24
+                && text
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+                && !text.chars().any(|c| c.is_ascii_digit()) =>
+        {
+            format!("'{text}'")
+        }
+        Json::Null => "missing".to_owned(),
         Json::Number(number) => number.to_string(),
         Json::Bool(value) => value.to_string(),
         other => type_name(other).to_owned(),
@@ -307,11 +321,11 @@ mod tests {
             ),
             (
                 fields.choice("mode", &["a", "b"]).map(drop),
-                "config.mode must be one of a, b, not a string",
+                "config.mode must be one of a, b, not 'loud'",
             ),
             (
                 fields.function("call").map(drop),
-                "config.call must be a function, not a string",
+                "config.call must be a function, not 'x'",
             ),
             (
                 fields.object("text").map(drop),

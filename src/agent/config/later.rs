@@ -231,8 +231,8 @@ fn session(config: &Fields<'_>, environment: &Environment, has_credentials: bool
     store("config.sessionStore", config.get("sessionStore"))?;
     if has_credentials {
         return Err(KernelError::not_built(
-            "config.credentials: the durable sessions that they switch on; set session: {enabled: false} to \
-             go on without,",
+            "config.credentials switches durable sessions on (set session: {enabled: false} to go on without \
+             them), which",
         ));
     }
     Ok(())

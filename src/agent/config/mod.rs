@@ -66,9 +66,17 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     let tools = tools::check(&fields, host)?;
     let hooks = hooks(&fields)?;
     let observers = ObserverTable {
-        logger: fields.function("logger")?,
+        logger: observer(
+            &fields,
+            "logger",
+            "a function, or an object with methods debug, info, warn, error",
+        )?,
         on_metric: fields.function("onMetric")?,
-        telemetry: fields.function("telemetry")?,
+        telemetry: observer(
+            &fields,
+            "telemetry",
+            "a function, or an object with the method span",
+        )?,
         debug: environment.debug,
     };
     let proxy = proxy(&fields, environment)?;
@@ -123,6 +131,11 @@ fn format(fields: &Fields<'_>) -> Result<Format> {
     Ok(Format::Sdk)
 }
 
+/// A function; the binding has made one of an object with methods.
+fn observer<'a>(fields: &Fields<'a>, key: &'a str, what: &str) -> Result<Option<FunctionId>> {
+    fields.function(key).map_err(|_| fields.wrong(key, what))
+}
+
 fn hooks(fields: &Fields<'_>) -> Result<HookTable> {
     let Some(hooks) = fields.object("hooks")? else {
         return Ok(HookTable::default());
@@ -139,7 +152,7 @@ fn hooks(fields: &Fields<'_>) -> Result<HookTable> {
     match hooks.unknown().first() {
         None => Ok(table),
         Some(unknown) => Err(KernelError::not_built(format!(
-            "{unknown} (built: onSessionStart, onSessionEnd, onUserMessage, onToolStart, onToolEnd, \
+            "{unknown} is no hook that is known (built: onSessionStart, onSessionEnd, onUserMessage, onToolStart, onToolEnd, \
              onAgentMessage)"
         ))),
     }

@@ -121,7 +121,7 @@ impl ChunkDecoder {
 
     fn chunk(&mut self, chunk: Chunk) -> Result<Vec<ModelEvent>> {
         if !chunk.error.is_null() {
-            return Err(failure::from_event(&chunk.error, self.request_id.clone()));
+            return Err(failure::from_event(&chunk.error));
         }
         let mut events = Vec::new();
         if !std::mem::replace(&mut self.started, true) {
@@ -288,15 +288,14 @@ impl ChunkDecoder {
         events.push(ModelEvent::Finished);
         events
     }
+}
 
-    fn read(&self, error: &serde_json::Error, data: &str) -> KernelError {
-        let shown = excerpt(data, 120);
-        KernelError::new(
-            ErrorKind::ModelProtocol,
-            format!("a chunk of the gateway cannot be read ({error}): {shown}"),
-        )
-        .with_request_id(self.request_id.clone())
-    }
+fn unreadable(error: &serde_json::Error, data: &str) -> KernelError {
+    let shown = excerpt(data, 120);
+    KernelError::new(
+        ErrorKind::ModelProtocol,
+        format!("a chunk of the gateway cannot be read ({error}): {shown}"),
+    )
 }
 
 impl Decoder for ChunkDecoder {
@@ -316,25 +315,21 @@ impl Decoder for ChunkDecoder {
             },
             read => read,
         };
-        let chunk = read.map_err(|error| self.read(&error, data))?;
+        let chunk = read.map_err(|error| unreadable(&error, data))?;
         self.chunk(chunk).map(Decoded::Events)
     }
 
     fn decode_message(&mut self, message: &Json) -> Result<Vec<ModelEvent>> {
         if message["type"] == "error" {
-            return Err(failure::from_event(
-                &message["error"],
-                self.request_id.clone(),
-            ));
+            return Err(failure::from_event(&message["error"]));
         }
         let chunk: Chunk = serde_json::from_value(message.clone())
-            .map_err(|error| self.read(&error, &message.to_string()))?;
+            .map_err(|error| unreadable(&error, &message.to_string()))?;
         if chunk.error.is_null() && chunk.choices.is_empty() {
             return Err(KernelError::new(
                 ErrorKind::ModelProtocol,
                 "the answer of the gateway is JSON without choices",
-            )
-            .with_request_id(self.request_id.clone()));
+            ));
         }
         let mut events = self.chunk(chunk)?;
         events.extend(self.finish());

@@ -6,8 +6,8 @@
 mod exchange;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_stream::try_stream;
@@ -223,10 +223,15 @@ impl<P: Protocol> Model for GatewayModel<P> {
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let this = self.clone();
         let redacting = self.clone();
+        let request_id = Arc::new(OnceLock::new());
+        let answered = request_id.clone();
         let events = try_stream! {
             let mut allowance = Allowance::new(this.config.clock.clone(), this.config.limits.request);
             let response = this.open(&request, &mut allowance).await?;
-            let mut decoder = this.protocol.decoder(exchange::request_id(&response));
+            if let Some(id) = exchange::request_id(&response) {
+                answered.get_or_init(|| id);
+            }
+            let mut decoder = this.protocol.decoder(answered.get().cloned());
             let mut source = match this.exchange().body(response, &mut allowance).await? {
                 Body::Events(source) => source,
                 Body::Message(message) => {
@@ -265,7 +270,11 @@ impl<P: Protocol> Model for GatewayModel<P> {
         };
         events
             .map(move |event| {
-                event.map_err(|error: KernelError| error.redact(|text| redacting.redact(text)))
+                event.map_err(|error: KernelError| {
+                    error
+                        .or_request_id(request_id.get())
+                        .redact(|text| redacting.redact(text))
+                })
             })
             .boxed()
     }

@@ -84,29 +84,25 @@ impl Decoder for EventDecoder {
             Err(error) => match halves::mark(data) {
                 Some(marked) => {
                     let event = serde_json::from_str(&marked);
-                    self.event(
-                        event.map_err(|error| self.unreadable(&error, data))?,
-                        &marked,
-                    )
+                    self.event(event.map_err(|error| unreadable(&error, data))?, &marked)
                 }
-                None => Err(self.unreadable(&error, data)),
+                None => Err(unreadable(&error, data)),
             },
         }
     }
 
     fn decode_message(&mut self, message: &Json) -> Result<Vec<ModelEvent>> {
         if message["type"] == "error" || message["error"].is_object() {
-            return Err(failure::from_event(
-                &message["error"],
-                self.request_id.clone(),
-            ));
+            return Err(failure::from_event(&message["error"]));
         }
         let Some(content) = message["content"].as_array() else {
-            return Err(self.protocol("the answer of the gateway is JSON without a content list"));
+            return Err(protocol(
+                "the answer of the gateway is JSON without a content list",
+            ));
         };
         let mut events = self.start(message);
         for (index, block) in (0_u64..).zip(content) {
-            let block = self.block(block)?;
+            let block = Self::block(block)?;
             events.push(ModelEvent::BlockStarted { index, block });
             events.push(ModelEvent::BlockStopped { index });
         }
@@ -133,24 +129,23 @@ impl EventDecoder {
                 None => Decoded::Events(Vec::new()),
             },
             "content_block_start" => {
-                let block = self.block(&self.part(event.content_block, data)?)?;
+                let block = Self::block(&Self::part(event.content_block, data)?)?;
                 Decoded::Event(ModelEvent::BlockStarted { index, block })
             }
             "content_block_stop" => self.stop(index),
-            "message_start" => Decoded::Events(self.start(&self.part(event.message, data)?)),
+            "message_start" => Decoded::Events(self.start(&Self::part(event.message, data)?)),
             "message_delta" => {
                 let usage = event
                     .usage
-                    .map(|_| self.part(event.usage, data))
+                    .map(|_| Self::part(event.usage, data))
                     .transpose()?;
                 Decoded::Events(self.end_of(event.delta.stop_reason, &usage.unwrap_or_default()))
             }
             "message_stop" => Decoded::Event(ModelEvent::Finished),
             "ping" => Decoded::Ping,
             "" | "error" if event.error.is_some() => {
-                let error = self.part(event.error, data).unwrap_or_default();
-                let request_id = event.request_id.or_else(|| self.request_id.clone());
-                return Err(failure::from_event(&error, request_id));
+                let error = Self::part(event.error, data).unwrap_or_default();
+                return Err(failure::from_event(&error).with_request_id(event.request_id));
             }
             _ => Decoded::Events(Vec::new()),
         })
@@ -210,10 +205,9 @@ impl EventDecoder {
     }
 
     /// A call whose fields are incomplete is completed where that is safe: the id is ours to choose.
-    fn block(&self, fields: &Json) -> Result<ContentBlock> {
-        let block = ContentBlock::deserialize(fields).map_err(|error| {
-            self.protocol(format!("a block of the gateway cannot be read: {error}"))
-        })?;
+    fn block(fields: &Json) -> Result<ContentBlock> {
+        let block = ContentBlock::deserialize(fields)
+            .map_err(|error| protocol(format!("a block of the gateway cannot be read: {error}")))?;
         let ContentBlock::Other(fields) = block else {
             return Ok(block);
         };
@@ -221,7 +215,7 @@ impl EventDecoder {
             return Ok(ContentBlock::Other(fields));
         }
         let Some(name) = fields["name"].as_str() else {
-            return Err(self.protocol("the gateway sent a tool call without a name"));
+            return Err(protocol("the gateway sent a tool call without a name"));
         };
         Ok(ContentBlock::ToolUse {
             id: fields["id"].as_str().unwrap_or_default().to_owned(),
@@ -231,23 +225,23 @@ impl EventDecoder {
     }
 
     /// A part that an event of its kind must have.
-    fn part(&self, raw: Option<&RawValue>, data: &str) -> Result<Json> {
+    fn part(raw: Option<&RawValue>, data: &str) -> Result<Json> {
         let text = raw.map(RawValue::get).unwrap_or_default();
-        let mut part = serde_json::from_str(text).map_err(|error| self.unreadable(&error, data))?;
+        let mut part = serde_json::from_str(text).map_err(|error| unreadable(&error, data))?;
         unmark(&mut part);
         Ok(part)
     }
+}
 
-    fn unreadable(&self, error: &serde_json::Error, data: &str) -> KernelError {
-        let shown = excerpt(data, 120);
-        self.protocol(format!(
-            "an event of the gateway cannot be read ({error}): {shown}"
-        ))
-    }
+fn unreadable(error: &serde_json::Error, data: &str) -> KernelError {
+    let shown = excerpt(data, 120);
+    protocol(format!(
+        "an event of the gateway cannot be read ({error}): {shown}"
+    ))
+}
 
-    fn protocol(&self, message: impl Into<String>) -> KernelError {
-        KernelError::new(ErrorKind::ModelProtocol, message).with_request_id(self.request_id.clone())
-    }
+fn protocol(message: impl Into<String>) -> KernelError {
+    KernelError::new(ErrorKind::ModelProtocol, message)
 }
 
 /// Halves in what comes at once never find their other half.
@@ -341,10 +335,10 @@ mod tests {
 
     #[test]
     fn an_error_event_carries_the_words_of_the_gateway() {
-        let event =
-            json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
-        let mut decoder = EventDecoder::new(Some("req_1".into()));
-        let error = decoder.decode(&event.to_string()).unwrap_err();
+        let event = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}, "request_id": "req_1"});
+        let error = EventDecoder::default()
+            .decode(&event.to_string())
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ModelOverloaded);
         assert_eq!(error.status(), Some(529));
         assert_eq!(error.request_id(), Some("req_1"));
