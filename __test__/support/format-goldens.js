@@ -54,9 +54,8 @@ function growing(element) {
 /** An error object in words: JSON has none. */
 function plain(element) {
   if (!(element.error instanceof Error)) return element;
-  const { name, message, cause, ...fields } = element.error;
-  const error = { name: name ?? element.error.name, message: message ?? element.error.message };
-  return { ...element, error: { ...error, ...(cause && { cause: String(cause) }), ...fields } };
+  const { name, message } = element.error;
+  return { ...element, error: { name, message, ...element.error } };
 }
 
 function steady(key, value) {

@@ -8,8 +8,15 @@ import { deferred, gatewayFor, tool } from './gateway.js';
 
 /** Two deltas are out after four events. */
 const AFTER_TWO_DELTAS = 4;
-const THEN_DONE = { when: { hasToolResult: true }, reply: text('Done.', { id: 'msg_2' }) };
-const lines = (...deltas) => text(deltas, { id: 'msg_1' });
+/** Token counts that do not depend on what is sent. */
+const COUNTS = {
+  startUsage: { input_tokens: 20, cache_read_input_tokens: 5, output_tokens: 1 },
+  usage: { input_tokens: 20, cache_read_input_tokens: 5, output_tokens: 7 },
+};
+const FIRST = { id: 'msg_1', ...COUNTS };
+const SECOND = { id: 'msg_2', ...COUNTS };
+const THEN_DONE = { when: { hasToolResult: true }, reply: text('Done.', SECOND) };
+const lines = (...deltas) => text(deltas, FIRST);
 
 /**
  * A turn: its script, the agent's configuration, and what happens while it is read. `meet` sees
@@ -21,7 +28,7 @@ export const TURNS = {
   text: () => ({ rules: [{ reply: lines('Hello ', 'there.') }] }),
 
   thinking: () => ({
-    rules: [{ reply: thinking('Hm, so.', ['It ', 'is.'], { id: 'msg_1' }) }],
+    rules: [{ reply: thinking('Hm, so.', ['It ', 'is.'], FIRST) }],
   }),
 
   'parallel tools': () => {
@@ -31,7 +38,7 @@ export const TURNS = {
       { id: 'toolu_2', name: 'second' },
     ];
     return {
-      rules: [THEN_DONE, { reply: toolCalls(calls, { id: 'msg_1', text: ['Both.'] }) }],
+      rules: [THEN_DONE, { reply: toolCalls(calls, { ...FIRST, text: ['Both.'] }) }],
       config: {
         tools: [
           tool('first', () => secondIsTold.promise.then(() => 'one ran'), { readOnly: true }),
@@ -47,7 +54,7 @@ export const TURNS = {
   'a failing tool': () => ({
     rules: [
       THEN_DONE,
-      { reply: toolCalls([{ id: 'toolu_1', name: 'save', input: { path: 'a' } }], { id: 'msg_1' }) },
+      { reply: toolCalls([{ id: 'toolu_1', name: 'save', input: { path: 'a' } }], FIRST) },
     ],
     config: { tools: [tool('save', () => Promise.reject(new Error('the disk is full')))] },
   }),
@@ -59,7 +66,7 @@ export const TURNS = {
         reply: lines('Lost ', 'words', '!'),
         knobs: { truncateAfter: AFTER_TWO_DELTAS },
       },
-      { reply: text(['Kept.'], { id: 'msg_2' }) },
+      { reply: text(['Kept.'], SECOND) },
     ],
   }),
 
