@@ -83,6 +83,8 @@ test('FC-F8: parameters that are no JSON Schema of an object are refused', async
     true,
     [],
     () => {},
+    { city: { type: 'string' } },
+    { type: 'object', city: { type: 'string' } },
     { type: 'string' },
     { type: 5 },
     { type: 'object', properties: 5 },

@@ -75,6 +75,7 @@ const FAILURES = {
   'a text': [() => 'just words', /^just words$/],
   'an Error without words': [() => new RangeError(), /^RangeError$/],
   'an object': [() => ({ toString: () => 'my own words' }), /^my own words$/],
+  'a plain object with a message': [() => ({ message: 'quota is used up' }), /^quota is used up$/],
   nothing: [() => undefined, /./],
   'an object without any words': [() => Object.create(null), /./],
 };

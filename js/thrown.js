@@ -30,7 +30,10 @@ export function describeThrown(value) {
       return { name: String(value.name), message: String(value.message) };
     }
     if (value === undefined || value === null) return { name: '', message: '' };
-    return { name: '', message: typeof value === 'string' ? value : String(value) };
+    // Some libraries throw plain objects: what they say is worth more than their kind.
+    const { name, message } = Object(value);
+    const said = typeof message === 'string' ? message : String(value);
+    return { name: typeof name === 'string' ? name : '', message: said };
   } catch {
     return { name: '', message: 'a value was thrown that cannot be read' };
   }

@@ -9,6 +9,18 @@ use crate::base::text::excerpt;
 use crate::error::{KernelError, Result};
 use crate::protocol::Json;
 
+/// Keywords whose value is a schema.
+const HOLDS_SCHEMA: [&str; 9] = [
+    "additionalProperties",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedProperties",
+];
 /// Faults that are told to the model.
 const FAULTS_TOLD: usize = 8;
 
@@ -52,7 +64,7 @@ impl SchemaCheck {
     }
 }
 
-/// Refuses a schema that does not describe an object.
+/// Refuses a schema that does not describe an object, or whose fields stand beside its keywords.
 pub fn describes_object(schema: &Json, path: &str) -> Result<()> {
     let Some(fields) = schema.as_object() else {
         let found = type_name(schema);
@@ -65,7 +77,21 @@ pub fn describes_object(schema: &Json, path: &str) -> Result<()> {
             "{path}.type must be \"object\": the input of a tool is an object"
         )));
     }
-    Ok(())
+    match fields.iter().find(|(key, value)| is_stray(key, value)) {
+        Some((key, _)) if !fields.contains_key("properties") => {
+            let key = excerpt(key, 80);
+            Err(KernelError::invalid(format!(
+                "{path}.{key} is no keyword of JSON Schema: describe the fields of the input in {path}.properties"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether this is the schema of a field where only keywords may stand. Without this check the model
+/// would be told of no fields at all: JSON Schema ignores what it does not know.
+fn is_stray(key: &str, value: &Json) -> bool {
+    !key.starts_with("x-") && !HOLDS_SCHEMA.contains(&key) && value.get("type").is_some()
 }
 
 impl fmt::Debug for SchemaCheck {
@@ -82,6 +108,28 @@ mod tests {
 
     fn check(schema: &Json) -> SchemaCheck {
         SchemaCheck::compile(schema, "config.tools[0].parameters").unwrap()
+    }
+
+    #[test]
+    fn fields_beside_keywords_are_refused() {
+        let refused = |schema: Json| {
+            let checked = describes_object(&schema, "config.tools[0].parameters");
+            checked.map_err(|error| error.message().to_owned())
+        };
+        for stray in [
+            json!({"city": {"type": "string"}}),
+            json!({"type": "object", "city": {"type": "string"}}),
+        ] {
+            let message = refused(stray).unwrap_err();
+            assert!(message.starts_with("config.tools[0].parameters.city is no keyword"));
+        }
+        for fine in [
+            json!({}),
+            json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            json!({"properties": {"type": {"type": "string"}}, "$defs": {"type": {"type": "string"}}}),
+        ] {
+            assert_eq!(refused(fine), Ok(()));
+        }
     }
 
     #[test]
