@@ -207,7 +207,7 @@ export interface ModelSpec {
   temperature?: number;
   /**
    * How often a failed request is repeated before text was shown, at most 1,000: after 0.5 s, doubling
-   * to 32 s, or after what `retry-after` asks, up to 60 s; each told by a `log` element. Default: 10,
+   * to 32 s, or after what `retry-after` asks, up to 60 s; each told to `logger`, at level debug. Default: 10,
    * and 2 for a model that has a fallback.
    */
   maxRetries?: number;

@@ -125,3 +125,16 @@ test('format: a stream that is not to grow tells each text once', async (t) => {
     { type: 'session_idle', reason: 'completed', stopReason: 'end_turn' },
   ]);
 });
+
+test('format: a limit ends with the reason of an error, and says which', async (t) => {
+  const { read } = await eventsFor(t, {
+    rules: [{ reply: toolCall('save', {}) }],
+    tools: [tool('save', () => 'saved')],
+    limits: { maxTurns: 1 },
+  });
+  assert.deepEqual((await read('go')).at(-1), {
+    type: 'session_idle',
+    reason: 'error',
+    stopReason: 'max_turns',
+  });
+});

@@ -56,11 +56,11 @@ pub enum Event<'a> {
 #[derive(Clone, Copy, Debug, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleReason {
-    /// The run came to its end, or to a limit.
+    /// The run came to its end.
     Completed,
     /// It was stopped.
     Aborted,
-    /// It failed.
+    /// It failed, or came to its limit of turns or of cost.
     Error,
 }
 
@@ -126,7 +126,7 @@ pub fn render(update: &Update) -> Option<Event<'_>> {
 
 fn idle_reason(stop_reason: &StopReason) -> IdleReason {
     match stop_reason {
-        StopReason::Error => IdleReason::Error,
+        StopReason::Error | StopReason::MaxTurns | StopReason::Budget => IdleReason::Error,
         StopReason::Aborted => IdleReason::Aborted,
         _ => IdleReason::Completed,
     }
