@@ -61,6 +61,25 @@ test('the human form names address and usage', async () => {
   assert.match((await running.closed).out, /OAK_EMULATOR_HUB=http/);
 });
 
+test('on all addresses it says so and prints one that clients can connect to', async () => {
+  const human = start('--exit-on-stdin-end', '--host', '0.0.0.0');
+  assert.match(
+    await firstLine(human),
+    /listening on http:\/\/127\.0\.0\.1:\d+ \(it listens on all addresses\)$/,
+  );
+  human.child.stdin.end();
+  const { out } = await human.closed;
+  assert.doesNotMatch(out, /0\.0\.0\.0/);
+  assert.match(out, /OAK_EMULATOR_HUB=http:\/\/127\.0\.0\.1:\d+ /);
+
+  const json = start('--json', '--exit-on-stdin-end', '--host', '0.0.0.0');
+  const emulator = JSON.parse(await firstLine(json));
+  assert.match(emulator.url, /^http:\/\/127\.0\.0\.1:\d+$/);
+  assert.match(textOf(await stream(emulator, 'hello')), /hello/);
+  json.child.stdin.end();
+  assert.equal((await json.closed).code, 0);
+});
+
 test('--help', async () => {
   const { code, out } = await start('--help').closed;
   assert.equal(code, 0);
@@ -71,7 +90,9 @@ const MISTAKES = [
   [['--what'], /--what/],
   [['positional'], /positional/],
   [['--port', '70000'], /--port: "70000"/],
-  [['--port', 'x'], /--port: "x"/],
+  [['--port', 'x'], /--port: "x" .*; give one from 0 to 65535/],
+  [['--port', ''], /--port: ""/],
+  [['--port=-1'], /--port: "-1"/],
   [['--rules', 'missing-file.json'], /--rules: .*missing-file/],
   [['--knobs', '{'], /--knobs: not JSON/],
   [['exec'], /exec needs a command/],
@@ -86,16 +107,24 @@ for (const [args, wanted] of MISTAKES) {
   });
 }
 
-test('a mistake is told in one line with exit code 2', async () => {
-  const flag = await start('--what').closed;
-  const knob = await start('--knobs', '{"nope":1}').closed;
-  for (const { code, err, out } of [flag, knob]) {
+const TOLD = [
+  [['--what'], /--what/],
+  [['--port', 'x'], /^oak-emulator: --port: "x"/],
+  // Messages of several lines.
+  [['--port', '-1'], /--port/],
+  [['--knobs', '{\n\n"a" 1}'], /--knobs: not JSON/],
+  [['--knobs', '{"nope":1}'], /^oak-emulator: knobs\.nope: unknown knob/],
+  [['--host', ''], /^oak-emulator: host: must be an address/],
+];
+for (const [args, wanted] of TOLD) {
+  test(`told in one line with exit code 2: ${JSON.stringify(args)}`, async () => {
+    const { code, err, out } = await start(...args).closed;
     assert.equal(code, 2);
-    assert.doesNotMatch(err, /\n\s+at /);
+    assert.match(err, wanted);
+    assert.match(err, /^[^\n]+\n$/);
     assert.equal(out, '');
-  }
-  assert.match(knob.err, /^oak-emulator: knobs\.nope: unknown knob/);
-});
+  });
+}
 
 test('a port that is taken is told, too', async (t) => {
   const emulator = await emulatorFor(t);

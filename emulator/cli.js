@@ -7,7 +7,8 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
-  process.stderr.write(`oak-emulator: ${error.message}\nTry: oak-emulator --help\n`);
+  const line = error.message.replace(/\s*\n\s*/g, ' ');
+  process.stderr.write(`oak-emulator: ${line} (try: oak-emulator --help)\n`);
   process.exitCode = 2;
 }
 
@@ -32,8 +33,10 @@ async function start(options) {
   try {
     return await startEmulator(options);
   } catch (error) {
-    // Bad rules and knobs (TypeError) and a port that cannot be bound are the caller's to mend.
-    if (error instanceof TypeError || error.syscall) throw new UsageError(error.message);
+    // Bad options, rules and knobs and a port that cannot be bound are the caller's to mend.
+    if (error instanceof TypeError || error instanceof RangeError || error.syscall) {
+      throw new UsageError(error.message);
+    }
     throw error;
   }
 }
@@ -48,13 +51,13 @@ async function run(command, emulator) {
   return code;
 }
 
-function announce({ url, gatewayUrl, apiKey, envId }, json) {
+function announce({ url, gatewayUrl, apiKey, envId, everywhere }, json) {
   if (json) {
     process.stdout.write(`${JSON.stringify({ url, gatewayUrl, apiKey, envId })}\n`);
     return;
   }
   process.stdout.write(
-    `oak-emulator is listening on ${url}
+    `oak-emulator is listening on ${url}${everywhere ? ' (it listens on all addresses)' : ''}
   gateway: ${gatewayUrl}
   use it:  OAK_EMULATOR_HUB=${url} TCB_API_KEY=${apiKey ?? 'any'} node your-agent.js
   log:     ${url}/_emulator/requests

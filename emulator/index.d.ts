@@ -8,7 +8,7 @@
 export interface EmulatorOptions {
   /** Port to listen on. Default 0: a free one. */
   port?: number;
-  /** Address to listen on. Default `127.0.0.1`. */
+  /** Address to listen on; `0.0.0.0` or `::` for all. Default `127.0.0.1`. */
   host?: string;
   /** Script of the model. Default {@link defaultRules}. */
   rules?: Rule[];
@@ -26,8 +26,10 @@ export interface EmulatorOptions {
 
 /** A running emulator. */
 export interface Emulator {
-  /** Root address, value for `OAK_EMULATOR_HUB`. */
+  /** Root address, value for `OAK_EMULATOR_HUB`; the loopback one when listening on all addresses. */
   readonly url: string;
+  /** Whether it listens on all addresses of the machine. */
+  readonly everywhere: boolean;
   /**
    * Base URL for `model.apiBaseUrl`; below it are the Messages endpoint `/v1/messages` and the chat
    * completions endpoint `/chat/completions`.
@@ -273,7 +275,10 @@ export interface Knobs {
   dropConnection?: boolean | null;
 }
 
-/** Starts an emulator. */
+/**
+ * Starts an emulator. Rejects with a `TypeError` or `RangeError` that names the option when one is
+ * unknown or has a bad value.
+ */
 export function startEmulator(options?: EmulatorOptions): Promise<Emulator>;
 
 /** The script that runs when none is given. */

@@ -1,3 +1,8 @@
+/**
+ * Cache of the scripts: downloads and builds that the clones on a machine share.
+ *
+ * @module
+ */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';

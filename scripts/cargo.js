@@ -1,3 +1,8 @@
+/**
+ * What the scripts know about cargo: where it builds, and whether it is there.
+ *
+ * @module
+ */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

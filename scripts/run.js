@@ -1,3 +1,8 @@
+/**
+ * How the scripts run programs, report failures and end.
+ *
+ * @module
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';

@@ -29,8 +29,8 @@ async function assemble() {
 }
 
 async function format(text) {
-  const { resolveConfig, format } = loadPrettier();
-  return format(text, { ...(await resolveConfig(TARGET)), filepath: TARGET });
+  const prettier = loadPrettier();
+  return prettier.format(text, { ...(await prettier.resolveConfig(TARGET)), filepath: TARGET });
 }
 
 function loadPrettier() {

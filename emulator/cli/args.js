@@ -22,7 +22,7 @@ Starts a local model gateway with a scripted model.
 
 Options:
   --port <n>            port to listen on (default: a free one)
-  --host <name>         address to listen on (default: 127.0.0.1)
+  --host <name>         address to listen on (default: 127.0.0.1; 0.0.0.0 or :: for all)
   --rules <file.json>   script of the model (default: a small built-in one)
   --knobs <json>        network behaviour, e.g. '{"chunkDelayMs":20}'
   --api-key <key>       key that clients must send (default: emulator-key; "" switches it off)
@@ -88,7 +88,9 @@ function emulatorOptions(values) {
 function readPort(value) {
   const port = Number(value);
   if (/^\d+$/.test(value) && port <= 65_535) return port;
-  throw new UsageError(`--port: "${value}" is not a port number`);
+  throw new UsageError(
+    `--port: "${value}" is not a port number; give one from 0 to 65535, 0 for a free one`,
+  );
 }
 
 function readRules(file) {

@@ -2,14 +2,15 @@ import { defaultRules } from '../default-rules.js';
 import { Gateway } from '../gateway/gateway.js';
 import { ScriptedModel } from '../model/scripted-model.js';
 import { checkKnobs } from '../stream/knobs.js';
+import { reachable } from './address.js';
 import { handleAdmin } from './admin.js';
 import { HttpHost } from './http-host.js';
+import { checkOptions } from './options.js';
 import { RequestLog } from './request-log.js';
 
 const GATEWAY_PATH = '/v1/ai/cloudbase';
 /** Fixed and obviously fake, so that nobody takes them for a leak. */
 const CREDENTIALS = { secretId: 'emulator-secret-id', secretKey: 'emulator-secret-key' };
-const OPTIONS = ['port', 'host', 'rules', 'knobs', 'apiKey', 'envId', 'recordRequests', 'validate'];
 
 /**
  * Starts a local gateway with a scripted model.
@@ -18,11 +19,7 @@ const OPTIONS = ['port', 'host', 'rules', 'knobs', 'apiKey', 'envId', 'recordReq
  * @returns {Promise<import('../index.d.ts').Emulator>}
  */
 export async function startEmulator(options = {}) {
-  for (const name of Object.keys(options)) {
-    if (!OPTIONS.includes(name)) {
-      throw new TypeError(`unknown emulator option "${name}"; known: ${OPTIONS.join(', ')}`);
-    }
-  }
+  checkOptions(options);
   const emulator = new Emulator(options);
   await emulator.listen(options.port ?? 0, options.host ?? '127.0.0.1');
   return emulator;
@@ -106,7 +103,9 @@ class Emulator {
 
   async listen(port, host) {
     const bound = await this.#host.listen(port, host);
-    this.url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`;
+    const { url, everywhere } = reachable(host, bound);
+    this.url = url;
+    this.everywhere = everywhere;
     this.gatewayUrl = this.url + GATEWAY_PATH;
   }
 

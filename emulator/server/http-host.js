@@ -27,15 +27,10 @@ export class HttpHost {
     return this.#sockets.size;
   }
 
-  /** Number of requests without a finished response. */
-  get inFlight() {
-    return this.#running.size;
-  }
-
   /**
    * @param {number} port
    * @param {string} host
-   * @returns {Promise<number>} the port that was bound
+   * @returns {Promise<import('node:net').AddressInfo>} what was bound
    */
   async listen(port, host) {
     await new Promise((resolve, reject) => {
@@ -45,7 +40,7 @@ export class HttpHost {
         resolve();
       });
     });
-    return this.#server.address().port;
+    return this.#server.address();
   }
 
   /** @returns {Promise<void>} resolves when no request is in flight */
