@@ -131,8 +131,8 @@ test('telemetry: a malformed traceparent is refused by the first next()', async 
   for (const traceparent of [undefined, null]) await send('hi', { traceparent });
 });
 
-test('telemetry: a failed run marks its spans', async (t) => {
-  const { run, spans } = await watched(t, { rules: httpError(401) });
+test('telemetry: a failed run marks its spans and the duration of its request', async (t) => {
+  const { run, spans, metrics } = await watched(t, { rules: httpError(401) });
   await run('hi');
   assert.deepEqual(
     spans.map(({ name, error, attributes }) => [name, error, attributes['error.type']]),
@@ -140,6 +140,10 @@ test('telemetry: a failed run marks its spans', async (t) => {
       ['chat glm', 'E_MODEL_AUTH', 'E_MODEL_AUTH'],
       ['invoke_agent', 'E_MODEL_AUTH', 'E_MODEL_AUTH'],
     ],
+  );
+  assert.deepEqual(
+    metrics.map(({ name, attributes }) => [name, attributes['error.type']]),
+    [['gen_ai.client.operation.duration', 'E_MODEL_AUTH']],
   );
 });
 

@@ -51,18 +51,24 @@ impl RequestMeasure {
                 attributes: attributes(&self.model, [("gen_ai.token.type", json!(kind))]),
             });
         }
-        trace.metric(|| Metric {
-            name: "gen_ai.client.operation.duration",
-            value: took.as_secs_f64(),
-            unit: "s",
-            attributes: attributes(&self.model, []),
-        });
+        duration(trace, took, attributes(&self.model, []));
     }
 
     /// The request failed for good.
-    pub fn failed(mut self, code: &str) {
+    pub fn failed(mut self, trace: &Trace, code: &str, took: Duration) {
         self.span.fail(code);
+        let error = ("error.type", json!(code));
+        duration(trace, took, attributes(&self.model, [error]));
     }
+}
+
+fn duration(trace: &Trace, took: Duration, attributes: JsonMap) {
+    trace.metric(|| Metric {
+        name: "gen_ai.client.operation.duration",
+        value: took.as_secs_f64(),
+        unit: "s",
+        attributes,
+    });
 }
 
 /// The first visible piece of an answer came.

@@ -254,14 +254,15 @@ impl Run<'_> {
             self.receive(events, transcript, announced, &settings.model)
                 .await
         });
-        let answer = match answer.await? {
+        let answer = answer.await?;
+        let took = self.sink.instant() - start;
+        let answer = match answer {
             Ok(answer) => answer,
             Err(error) => {
-                measure.failed(error.code());
+                measure.failed(self.trace, error.code(), took);
                 return Err(error.into());
             }
         };
-        let took = self.sink.instant() - start;
         measure.answered(self.trace, &answer, took);
         tracing::debug!(
             target: telemetry::ENGINE,
