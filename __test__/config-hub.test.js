@@ -41,15 +41,19 @@ async function emulatorFor(t, options) {
 test('the hub gives gateway and key, with one warning for all agents', async (t) => {
   const emulator = await emulatorFor(t, { apiKey: 'hub-key' });
   const env = { OAK_EMULATOR_HUB: emulator.url };
-  const { results, warnings, err } = await program(env, ['{}', '{}', '{}']);
+  // A program that has a real key runs unchanged, and its key is not shown to the emulator.
+  const real = `{ model: { id: 'glm', apiKey: 'real-key' } }`;
+  const { results, warnings, err } = await program(env, ['{}', '{}', real]);
   assert.deepEqual(results, [{ text: 'Hello.' }, { text: 'Hello.' }, { text: 'Hello.' }]);
-  assert.equal(emulator.requests[0].headers.authorization, 'Bearer hub-key');
+  for (const { headers } of emulator.requests) {
+    assert.equal(headers.authorization, 'Bearer hub-key');
+  }
   assert.equal(warnings.length, 1);
   assert.match(warnings[0].message, /OAK_EMULATOR_HUB/);
   assert.equal(err.match(/OAK_EMULATOR_HUB/g).length, 1);
 });
 
-test('an own key and an own address win over the hub', async (t) => {
+test('an own address wins over the hub, and a hub without a key takes any', async (t) => {
   const hub = await emulatorFor(t, { apiKey: null });
   const own = await emulatorFor(t, { apiKey: null });
   const env = { OAK_EMULATOR_HUB: hub.url, TCB_API_KEY: 'env-key' };

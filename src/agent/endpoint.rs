@@ -126,12 +126,15 @@ impl ModelSource {
                 .await?
                 .clone(),
         };
-        let api_key = settings.api_key.clone().or(hub_key).ok_or_else(|| {
-            KernelError::new(
-                ErrorKind::Resource,
-                "no API key found: set config.model.apiKey, or TCB_API_KEY in the environment",
-            )
-        })?;
+        // A key belongs to its gateway: the hub's gateway gets the hub's key, never a real one.
+        let api_key = hub_key
+            .or_else(|| settings.api_key.clone())
+            .ok_or_else(|| {
+                KernelError::new(
+                    ErrorKind::Resource,
+                    "no API key found: set config.model.apiKey, or TCB_API_KEY in the environment",
+                )
+            })?;
         let gateway = GatewayConfig {
             base_url,
             api_key,
