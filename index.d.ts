@@ -513,7 +513,7 @@ export interface Session<E = AcpSessionUpdate> {
 
 /** What `prompt` resolves to. */
 export interface PromptResult {
-  /** Text of the last answer. */
+  /** Text of the last answer; that of its parts when it was continued. */
   text: string;
   conversationId: string;
   stopReason: StopReason;

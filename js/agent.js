@@ -60,7 +60,13 @@ class Agent {
   }
 
   async close(options) {
-    const { deadlineMs: deadline } = callOptions(options, 'close options');
+    const { deadlineMs: deadline, ...others } = callOptions(options, 'close options');
+    const unknown = Object.keys(others).find((key) => others[key] !== undefined);
+    if (unknown !== undefined) {
+      throw new InvalidConfigError(
+        `close options.${unknown} is not a known option: the only one is deadlineMs`,
+      );
+    }
     const isTime = Number.isInteger(deadline) && deadline >= 0 && deadline < 2 ** 32;
     if (deadline !== undefined && !isTime) {
       throw new InvalidConfigError(

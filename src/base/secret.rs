@@ -2,6 +2,12 @@
 
 use std::fmt;
 
+use super::text::ELLIPSIS;
+
+/// Bytes below which a text is no secret: it would be found everywhere.
+const SHORTEST: usize = 4;
+const HIDDEN: &str = "***";
+
 /// A credential. `Debug` and `Display` show a placeholder; the text is read only by [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
@@ -16,12 +22,29 @@ impl Secret {
         &self.0
     }
 
-    /// Replaces every occurrence of the secret in a text that came from outside.
+    /// Replaces every occurrence of the secret in a text that came from outside, also one that the end
+    /// of an excerpt cut short.
     pub fn redact(&self, text: &str) -> String {
-        if self.0.len() < 4 {
-            text.to_owned()
-        } else {
-            text.replace(&self.0, "***")
+        if self.0.len() < SHORTEST {
+            return text.to_owned();
+        }
+        let text = text.replace(&self.0, HIDDEN);
+        let mut parts: Vec<_> = text.split(ELLIPSIS).map(str::to_owned).collect();
+        if let Some((_, cut)) = parts.split_last_mut() {
+            for part in cut {
+                self.hide_end(part);
+            }
+        }
+        parts.join(ELLIPSIS)
+    }
+
+    /// Hides the beginning of the secret at the end of a text.
+    fn hide_end(&self, text: &mut String) {
+        let beginnings = self.0.char_indices().map(|(at, _)| &self.0[..at]).rev();
+        let mut known = beginnings.take_while(|beginning| beginning.len() >= SHORTEST);
+        if let Some(found) = known.find(|beginning| text.ends_with(beginning)) {
+            text.truncate(text.len() - found.len());
+            text.push_str(HIDDEN);
         }
     }
 }
@@ -45,5 +68,17 @@ mod tests {
     fn an_echoed_secret_is_redacted() {
         let secret = Secret::new("sk-12345678");
         assert_eq!(secret.redact("bad key sk-12345678."), "bad key ***.");
+    }
+
+    #[test]
+    fn a_secret_that_an_excerpt_cut_is_redacted() {
+        let secret = Secret::new("sk-12345678");
+        for (text, redacted) in [
+            ("bad key sk-12345…", "bad key ***…"),
+            ("sk-1… sk-1234567… sk-12", "***… ***… sk-12"),
+            ("a sk…", "a sk…"),
+        ] {
+            assert_eq!(secret.redact(text), redacted);
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! Cutting text without breaking it.
 
+/// Ends a text that was cut.
+pub const ELLIPSIS: &str = "…";
+
 /// What was left out of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
@@ -33,7 +36,7 @@ pub fn keep_ends(text: &str, limit: usize) -> Option<(String, Cut)> {
 pub fn excerpt(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
+        Some((end, _)) => format!("{}{ELLIPSIS}", &text[..end]),
     }
 }
 

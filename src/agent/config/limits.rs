@@ -92,7 +92,10 @@ impl Limits {
             .object("prices")?
             .map(|fields| prices(&fields))
             .transpose()?;
-        let max_cost = given.number("maxCost", 0.0..=1e12)?.or(run.max_cost);
+        let max_cost = given
+            .number("maxCost", 0.0..=1e12)?
+            .or(run.max_cost)
+            .filter(|cost| *cost > 0.0);
         if max_cost.is_some() && prices.is_none() && run.prices == Prices::default() {
             return Err(KernelError::invalid(format!(
                 "{} needs {}: {{input, output, cacheRead, cacheWrite}} for a million tokens",
