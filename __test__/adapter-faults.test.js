@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { text } from '../emulator/index.js';
 import { AcpStreamAdapter, ModelError, createAgent } from '../index.js';
-import { collect } from './support/boundary.js';
+import { collect, eventually } from './support/boundary.js';
 import { Mirror, adapterFor } from './support/format-adapter.js';
 import { deferred } from './support/gateway.js';
 
@@ -177,6 +177,8 @@ for (const [name, stop] of Object.entries({
     await stream.next();
     const pending = stream.next();
     await stalled.promise;
+    // Stopped earlier, the run would leave the stalling rule to the next request.
+    await eventually(() => emulator.requests.length === 1, 'the request');
     await promptly(stop({ stream, session }), name);
     await promptly(stream.return(), 'return()');
     assert.deepEqual(await promptly(pending, 'the pending next()'), {

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { assertEnd, collect, eventually, isIdle, setUp, textOf } from './support/boundary.js';
+import {
+  assertEnd,
+  collect,
+  deferred,
+  eventually,
+  isIdle,
+  setUp,
+  textOf,
+} from './support/boundary.js';
 import { STATES, enter } from './support/boundary-states.js';
 
 /** Ways to stop a run that ends its stream with idle. */
@@ -174,11 +182,14 @@ test('abort() of one session does not touch another', async (t) => {
 });
 
 test('agent.close() within its deadline, though a hook never settles', async (t) => {
+  const forgotten = deferred();
   const { agent, session } = await setUp(t, {
-    hooks: { onSessionEnd: () => new Promise(() => {}) },
+    hooks: { onSessionEnd: () => forgotten.promise },
   });
   await session.prompt('hi');
   const start = performance.now();
   await agent.close({ deadlineMs: 50 });
   assert.ok(performance.now() - start < 10_000);
+  // The agent is closed once more after the test, with patience.
+  forgotten.resolve();
 });
