@@ -31,15 +31,18 @@ export class Callbacks {
     const { call, cancel, notify, function: number, argument } = JSON.parse(request);
     if (notify !== undefined) return this.#notify(notify, argument);
     if (cancel !== undefined) {
-      this.#running.get(cancel)?.abort();
+      this.#running.get(cancel)?.controller.abort();
       // It may never settle: nothing of it is kept.
       this.#running.delete(cancel);
       return '{}';
     }
     const controller = new AbortController();
-    this.#running.set(call, controller);
     try {
-      return reply(await this.#functions[number](argument, controller.signal));
+      const result = this.#functions[number](argument, controller.signal);
+      // Kept with its result: a promise that nothing refers to is collected, and its call would end as
+      // failed at a time that only the garbage collector knows.
+      this.#running.set(call, { controller, result });
+      return reply(await result);
     } catch (error) {
       return failure(error);
     } finally {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use napi::Env;
-use napi::bindgen_prelude::PromiseRaw;
+use napi::bindgen_prelude::{PromiseRaw, within_runtime_if_available};
 use napi_derive::napi;
 use serde_json::json;
 
@@ -57,13 +57,15 @@ impl NativeSession {
         options: String,
         stopper: &Stopper,
     ) -> napi::Result<PromiseRaw<'env, NativeRun>> {
-        let (session, interrupter, renderer) = (
-            self.session.clone(),
-            stopper.interrupter(),
-            self.renderer.clone(),
-        );
-        let work = async move { session.start(&json(&input)?, &json(&options)?, interrupter) };
-        promise(env, work, move |run| NativeRun::new(run, renderer))
+        let (interrupter, renderer) = (stopper.interrupter(), self.renderer.clone());
+        // At once: of several messages the first that JavaScript sent takes the session.
+        let started = within_runtime_if_available(|| {
+            self.session
+                .start(&json(&input)?, &json(&options)?, interrupter)
+        });
+        promise(env, async move { started }, move |run| {
+            NativeRun::new(run, renderer)
+        })
     }
 
     /// Runs to the end; resolves to JSON text.
