@@ -17,20 +17,24 @@ const WORKER = `
       return input === 'call and wait' ? new Promise(() => {}) : 42;
     },
   };
-  const agent = oak.createAgent({ envId: 'e', model, tools: [look], hooks: { onToolEnd() {} } });
-  const session = await agent.startSession({ userId: 'u' });
-  for await (const { content, phase } of session.send(input)) {
-    if (content?.text) parentPort.postMessage('text');
-    if (phase === 'idle') parentPort.postMessage('idle');
+  // No await at the top: V8 aborts the process when a thread ends while it evaluates such a module.
+  async function main() {
+    const agent = oak.createAgent({ envId: 'e', model, tools: [look], hooks: { onToolEnd() {} } });
+    const session = await agent.startSession({ userId: 'u' });
+    for await (const { content, phase } of session.send(input)) {
+      if (content?.text) parentPort.postMessage('text');
+      if (phase === 'idle') parentPort.postMessage('idle');
+    }
+    try {
+      oak.createAgent({});
+    } catch (error) {
+      const isOne = error instanceof oak.InvalidConfigError && error instanceof Error;
+      parentPort.postMessage(isOne && error.code === 'E_INVALID_CONFIG' ? 'class' : 'wrong class');
+    }
+    await session.send('').next().catch((error) =>
+      parentPort.postMessage(error instanceof oak.KernelError ? 'async class' : 'wrong class'));
   }
-  try {
-    oak.createAgent({});
-  } catch (error) {
-    const isOne = error instanceof oak.InvalidConfigError && error instanceof Error;
-    parentPort.postMessage(isOne && error.code === 'E_INVALID_CONFIG' ? 'class' : 'wrong class');
-  }
-  await session.send('').next().catch((error) =>
-    parentPort.postMessage(error instanceof oak.KernelError ? 'async class' : 'wrong class'));
+  main();
 `;
 
 /** A program with functions for workers; the addon is loaded only where the source says so. */

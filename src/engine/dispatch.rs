@@ -88,6 +88,11 @@ impl Dispatch<'_> {
                 .buffer_unordered(width);
             while let Some((at, finished)) = run.unless_interrupted(running.next()).await? {
                 let Finished { output, failure } = finished;
+                let is_stopped = run.interrupter.reason().is_some();
+                if is_stopped && output.as_ref().is_some_and(|output| output.is_error) {
+                    // What a call says that was told to stop is not its outcome.
+                    return Err(Stop::Interrupted);
+                }
                 if let Some(output) = output {
                     done[at] = true;
                     self.record(&plan[at].call, output);
