@@ -571,6 +571,9 @@ export declare class SandboxError extends KernelError {
 /** The session cannot take the call: it is busy, closed, or another user's. */
 export declare class SessionError extends KernelError {}
 
+/** A session store cannot do what it was asked. */
+export declare class SessionStoreError extends KernelError {}
+
 /** The model gateway failed; `status`, `requestId` and `retryable` say how. */
 export declare class ModelError extends KernelError {}
 

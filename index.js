@@ -17,6 +17,7 @@ export {
   ResourceError,
   SandboxError,
   SessionError,
+  SessionStoreError,
   StorageError,
 } from './js/errors.js';
 

@@ -65,6 +65,9 @@ export class SandboxError extends KernelError {
 /** The session cannot take the call: it is busy, closed, or another user's. */
 export class SessionError extends KernelError {}
 
+/** A session store cannot do what it was asked. */
+export class SessionStoreError extends KernelError {}
+
 /** The model gateway failed; `status`, `requestId` and `retryable` say how. */
 export class ModelError extends KernelError {}
 
@@ -80,6 +83,7 @@ const classes = {
   StorageError,
   SandboxError,
   SessionError,
+  SessionStoreError,
   ModelError,
   HookError,
 };

@@ -11,7 +11,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { cargoEnv, requireCargo, targetDir } from './cargo.js';
+import { cargoEnv, devFeatures, requireCargo, targetDir } from './cargo.js';
 import { ScriptError, isMain, root, script } from './run.js';
 
 const LIBRARY = {
@@ -63,7 +63,7 @@ function abi() {
 }
 
 function compile(release) {
-  const args = ['build', '--lib', ...(release ? ['--release'] : [])];
+  const args = ['build', '--lib', ...(release ? ['--release'] : devFeatures)];
   const stdio = ['ignore', 'inherit', 'pipe'];
   const child = spawn('cargo', args, { cwd: root, env: cargoEnv, stdio });
   createInterface({ input: child.stderr }).on('line', (line) => {

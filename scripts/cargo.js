@@ -16,6 +16,9 @@ export const targetDir = process.env.CARGO_TARGET_DIR || join(cacheDir, 'target'
 /** Environment of every cargo command. */
 export const cargoEnv = { ...process.env, CARGO_TARGET_DIR: targetDir };
 
+/** The one set of features of development; a release has none of them. */
+export const devFeatures = ['--features', 'crash-points'];
+
 /**
  * Explains a missing Rust; `cargo` would fail with a bare ENOENT.
  *

@@ -3,13 +3,14 @@
  *
  * @module
  */
-import { cargoEnv, requireCargo } from './cargo.js';
+import { cargoEnv, devFeatures, requireCargo } from './cargo.js';
 import { oracleBin } from './oracle.js';
 import { run, script } from './run.js';
 
 const CHECKS = {
   rustfmt: () => cargo('fmt', '--check'),
-  clippy: () => cargo('clippy', '--quiet', '--all-targets', '--', '-D', 'warnings'),
+  clippy: () =>
+    cargo('clippy', '--quiet', '--all-targets', ...devFeatures, '--', '-D', 'warnings'),
   eslint: () => tool('eslint', '--max-warnings', '0', '.'),
   prettier: () => tool('prettier', '--check', '--log-level', 'warn', '.'),
 };

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 import { build } from './build.js';
-import { cargoEnv, hasNextest, requireCargo } from './cargo.js';
+import { cargoEnv, devFeatures, hasNextest, requireCargo } from './cargo.js';
 import { oracleBin } from './oracle.js';
 import { ScriptError, root, script, tee } from './run.js';
 
@@ -61,7 +61,7 @@ async function buildAddon() {
 function testRust() {
   requireCargo();
   const args = hasNextest() ? ['nextest', 'run', '--no-fail-fast'] : ['test', '--no-fail-fast'];
-  return tee('cargo', args, { env: cargoEnv });
+  return tee('cargo', [...args, ...devFeatures], { env: cargoEnv });
 }
 
 function testNode(node) {

@@ -10,7 +10,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-import { cargoEnv, requireCargo } from './cargo.js';
+import { cargoEnv, devFeatures, requireCargo } from './cargo.js';
 import { oracle } from './oracle.js';
 import { ScriptError, capture, root, script } from './run.js';
 
@@ -22,9 +22,8 @@ async function assemble() {
   if (!existsSync(HEADER)) throw new ScriptError('header.d.ts is missing');
   requireCargo();
   const header = readFileSync(HEADER, 'utf8');
-  const declarations = capture('cargo', ['run', '--quiet', '--bin', 'oak-types'], {
-    env: cargoEnv,
-  });
+  const args = ['run', '--quiet', '--bin', 'oak-types', ...devFeatures];
+  const declarations = capture('cargo', args, { env: cargoEnv });
   return format(`${NOTE}\n\n${header}\n${declarations}`);
 }
 

@@ -58,6 +58,32 @@ error_kinds! {
     SessionClosed = "E_SESSION_CLOSED", "SessionError", retryable: false;
     /// The conversation belongs to another user.
     SessionOwner = "E_SESSION_OWNER", "SessionError", retryable: false;
+    /// The lease of the session has passed to another process; the run was ended.
+    SessionLeaseLost = "E_SESSION_LEASE_LOST", "SessionError", retryable: true;
+    /// `resumeAt` names no message of the conversation, and `strictResume` is set.
+    ResumePoint = "E_RESUME_POINT_NOT_FOUND", "SessionError", retryable: false;
+    /// Entries could not be stored in time; the run was ended, they are offered again.
+    StoreUnavailable = "E_STORE_UNAVAILABLE", "SessionStoreError", retryable: true;
+    /// A session store or its database refused or failed a call.
+    Store = "E_STORE", "SessionStoreError", retryable: true;
+    /// A session id that the store cannot keep.
+    InvalidSessionId = "E_INVALID_SESSION_ID", "SessionStoreError", retryable: false;
+    /// An argument of a store method has a wrong type or value.
+    InvalidArgument = "E_INVALID_ARGUMENT", "SessionStoreError", retryable: false;
+    /// A fork would overwrite a session.
+    SessionExists = "E_SESSION_EXISTS", "SessionStoreError", retryable: false;
+    /// The place of a session is taken by one whose id differs.
+    SessionIdConflict = "E_SESSION_ID_CONFLICT", "SessionStoreError", retryable: false;
+    /// Another process holds the files of a session.
+    SessionLocked = "E_SESSION_LOCKED", "SessionStoreError", retryable: true;
+    /// The transcript of a session is larger than the store may read.
+    SessionTooLarge = "E_SESSION_TOO_LARGE", "SessionStoreError", retryable: false;
+    /// A file or folder of a store is a link, or belongs to another user.
+    UnsafeFile = "E_UNSAFE_FILE", "SessionStoreError", retryable: false;
+    /// A message cannot be written as JSON.
+    SerializeFailed = "E_SERIALIZE_FAILED", "SessionStoreError", retryable: false;
+    /// The file system failed a call.
+    Io = "E_IO_ERROR", "SessionStoreError", retryable: true;
     /// The gateway refused the credential (401, 403).
     ModelAuth = "E_MODEL_AUTH", "ModelError", retryable: false;
     /// The gateway does not know the model or the path (404).

@@ -1,7 +1,7 @@
 //! The open agent kernel.
 //!
 //! The floors, from the top down: `node` (bindings), `agent`, `runtime`, `engine`, `render`, `tool`,
-//! `model`, `base`, `protocol`. An import may only go down; `docs/architecture.md` has the map.
+//! `model`, `store`, `base`, `protocol`. An import may only go down; `docs/architecture.md` has the map.
 
 // Test helpers take and give what makes the tests short.
 #![cfg_attr(
@@ -23,4 +23,5 @@ pub mod model;
 mod node;
 pub mod protocol;
 pub mod render;
+pub mod store;
 pub mod tool;

@@ -90,6 +90,13 @@ pub fn iso_timestamp(ms: u64) -> String {
     humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(ms)).to_string()
 }
 
+/// Milliseconds since the epoch of an ISO 8601 timestamp in UTC; the fraction may be missing.
+pub fn parse_timestamp(text: &str) -> Option<u64> {
+    let time = humantime::parse_rfc3339_weak(text).ok()?;
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +104,15 @@ mod tests {
     #[test]
     fn timestamps_are_iso_with_milliseconds() {
         assert_eq!(iso_timestamp(1_700_000_000_123), "2023-11-14T22:13:20.123Z");
+        assert_eq!(
+            parse_timestamp("2023-11-14T22:13:20.123Z"),
+            Some(1_700_000_000_123)
+        );
+        assert_eq!(
+            parse_timestamp("2023-11-14T22:13:20Z"),
+            Some(1_700_000_000_000)
+        );
+        assert_eq!(parse_timestamp("yesterday"), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,10 +5,12 @@
 pub mod cancel;
 pub mod channel;
 pub mod clock;
+pub mod crash;
 pub mod environment;
 pub mod http;
 pub mod id;
 pub mod json;
+pub mod process;
 pub mod retry;
 pub mod secret;
 pub mod telemetry;

@@ -4,11 +4,13 @@
 
 mod content;
 mod entry;
+mod stored;
 mod update;
 mod usage;
 
 pub use content::{ContentBlock, ImageSource, MessageContent, ResultContent, Role};
 pub use entry::{Entry, EntryMessage, Thread};
+pub use stored::{MessageRef, StoredEntry};
 pub use update::{
     AbortCause, Body, ErrorInfo, LogLevel, Phase, RestartReason, RunSummary, StopReason, ToolKind,
     ToolStatus, Update,

@@ -1,0 +1,173 @@
+//! Transcript entries as stores keep them.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::content::Role;
+use super::{Entry, Json};
+
+/// A transcript entry as a store keeps it: its JSON text, unchanged, and the few fields by which it is
+/// found. Entries of other writers may hold anything beside `type`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEntry {
+    text: Arc<str>,
+    /// `type`, or `unknown`.
+    pub kind: String,
+    /// Identity of the entry; bookkeeping entries have none and are always appended.
+    pub uuid: Option<String>,
+    /// Of a `user` or `assistant` entry on the main thread: the message it belongs to.
+    pub message: Option<MessageRef>,
+    /// ISO 8601, as it was written.
+    pub timestamp: Option<String>,
+}
+
+/// The message that an entry is a part of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageRef {
+    /// `message.id`, or the uuid of the entry.
+    pub id: String,
+    pub role: Role,
+}
+
+/// The fields that are looked at. Wrong types in foreign entries count as missing.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Header {
+    #[serde(default, rename = "type")]
+    kind: Json,
+    #[serde(default)]
+    uuid: Json,
+    #[serde(default)]
+    timestamp: Json,
+    #[serde(default)]
+    is_sidechain: Json,
+    #[serde(default)]
+    message: MessageHeader,
+}
+
+/// Reads only `id` of a message, whatever the message is.
+#[derive(Default)]
+struct MessageHeader {
+    id: Option<String>,
+    exists: bool,
+}
+
+impl<'de> Deserialize<'de> for MessageHeader {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = MessageHeader;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a message")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
+                let mut found = MessageHeader {
+                    id: None,
+                    exists: true,
+                };
+                while let Some(key) = map.next_key::<String>()? {
+                    if key == "id" {
+                        let id: Json = map.next_value()?;
+                        found.id = id.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+                    } else {
+                        map.next_value::<serde::de::IgnoredAny>()?;
+                    }
+                }
+                Ok(found)
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(MessageHeader::default())
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+impl StoredEntry {
+    /// An entry from its JSON text, which must be an object.
+    pub fn parse(text: impl Into<Arc<str>>) -> serde_json::Result<Self> {
+        let text = text.into();
+        let header: Header = serde_json::from_str(&text)?;
+        let word = |value: &Json| {
+            value
+                .as_str()
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+        };
+        let (kind, uuid) = (word(&header.kind), word(&header.uuid));
+        let role = match kind.as_deref() {
+            Some("user") => Some(Role::User),
+            Some("assistant") => Some(Role::Assistant),
+            _ => None,
+        };
+        let is_main = header.is_sidechain != Json::Bool(true);
+        let role = role.filter(|_| is_main && header.message.exists);
+        let id = header.message.id.or_else(|| uuid.clone());
+        Ok(Self {
+            message: role.zip(id).map(|(role, id)| MessageRef { id, role }),
+            timestamp: word(&header.timestamp),
+            kind: kind.unwrap_or_else(|| "unknown".to_owned()),
+            uuid,
+            text,
+        })
+    }
+
+    /// An entry that the kernel made.
+    pub fn of(entry: &Entry) -> serde_json::Result<Self> {
+        Self::parse(serde_json::to_string(entry)?)
+    }
+
+    /// The JSON text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The JSON text, shared.
+    pub fn shared_text(&self) -> Arc<str> {
+        self.text.clone()
+    }
+
+    /// The entry in the form that the engine works with; none when it does not have that form.
+    pub fn entry(&self) -> Option<Entry> {
+        serde_json::from_str(&self.text).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_the_message_decide() {
+        let text = r#"{"type":"assistant","uuid":"u","message":{"content":[{"id":"no"}],"id":"m"}}"#;
+        let entry = StoredEntry::parse(text).unwrap();
+        assert_eq!(entry.uuid.as_deref(), Some("u"));
+        let message = entry.message.as_ref().unwrap();
+        assert_eq!((message.id.as_str(), message.role), ("m", Role::Assistant));
+        assert_eq!(entry.text(), text);
+    }
+
+    #[test]
+    fn bookkeeping_sidechains_and_foreign_shapes_are_no_messages() {
+        for text in [
+            r#"{"type":"queue-operation","message":{"id":"m"}}"#,
+            r#"{"type":"user","uuid":"u","isSidechain":true,"message":{}}"#,
+            r#"{"type":"user","uuid":"u"}"#,
+            r#"{"type":"user","uuid":"u","message":null}"#,
+            r#"{"type":7,"uuid":["x"],"timestamp":5}"#,
+            "{}",
+        ] {
+            assert_eq!(StoredEntry::parse(text).unwrap().message, None, "{text}");
+        }
+        assert_eq!(StoredEntry::parse("{}").unwrap().kind, "unknown");
+        assert!(StoredEntry::parse("[]").is_err());
+        assert!(StoredEntry::parse("{\"type\":").is_err());
+    }
+}

@@ -1,0 +1,7 @@
+//! What must survive a process: transcripts of sessions, and small records of state.
+//!
+//! Each room is a trait and one file (or folder) a driver. Drivers know nothing of agents or engines;
+//! they get the clock passed in and do no I/O before their first call.
+
+pub mod session;
+pub mod state;

@@ -1,0 +1,52 @@
+//! From a description of a store to the store. No I/O: a driver opens at its first call.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{MemoryStore, SharedSessionStore};
+use crate::base::clock::SharedClock;
+use crate::error::Result;
+
+/// When an append counts as done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// It survives the end of the process.
+    #[default]
+    Process,
+    /// It survives the end of the machine.
+    Fsync,
+}
+
+/// A store that the kernel has a driver for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreSpec {
+    Memory,
+    File {
+        root: PathBuf,
+        durability: Durability,
+    },
+    Sqlite {
+        path: PathBuf,
+        /// In front of the names of tables.
+        prefix: String,
+        durability: Durability,
+    },
+    Pgsql {
+        url: String,
+        prefix: String,
+    },
+}
+
+/// The store of a description.
+pub fn open(spec: &StoreSpec, clock: SharedClock) -> Result<SharedSessionStore> {
+    match spec {
+        StoreSpec::Memory => Ok(Arc::new(MemoryStore::new(clock))),
+        StoreSpec::File { .. } => Err(not_in_this_build("file")),
+        StoreSpec::Sqlite { .. } => Err(not_in_this_build("sqlite")),
+        StoreSpec::Pgsql { .. } => Err(not_in_this_build("pgsql")),
+    }
+}
+
+fn not_in_this_build(database: &str) -> crate::error::KernelError {
+    crate::error::KernelError::not_built(format!("session.database '{database}'"))
+}
