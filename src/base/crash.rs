@@ -28,10 +28,8 @@ pub fn pass(name: &str) {
     };
     if planned == name && left.fetch_sub(1, Ordering::SeqCst) == 1 {
         // Nothing may run after this point: SIGKILL to the process itself cannot fail.
-        let _ = rustix::process::kill_process(
-            rustix::process::getpid(),
-            rustix::process::Signal::KILL,
-        );
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         loop {
             std::thread::park();
         }

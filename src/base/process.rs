@@ -65,13 +65,12 @@ fn boot_id() -> String {
 /// Start time of a process: field 22 of its `stat`, counted behind the name in parentheses. A zombie
 /// runs no more.
 fn start_of(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     let start = fields.nth(18)?.parse().ok()?;
     (!matches!(state, "Z" | "X")).then_some(start)
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn the_fields_of_the_message_decide() {
-        let text = r#"{"type":"assistant","uuid":"u","message":{"content":[{"id":"no"}],"id":"m"}}"#;
+        let text =
+            r#"{"type":"assistant","uuid":"u","message":{"content":[{"id":"no"}],"id":"m"}}"#;
         let entry = StoredEntry::parse(text).unwrap();
         assert_eq!(entry.uuid.as_deref(), Some("u"));
         let message = entry.message.as_ref().unwrap();

@@ -29,7 +29,9 @@ fn entry(value: Json) -> StoredEntry {
 
 fn texts(loaded: &[open_agent_kernel::store::session::Placed]) -> Vec<Json> {
     let texts = loaded.iter().map(|placed| placed.entry.text());
-    texts.map(|text| serde_json::from_str(text).unwrap()).collect()
+    texts
+        .map(|text| serde_json::from_str(text).unwrap())
+        .collect()
 }
 
 pub async fn appended_entries_come_back_as_they_were(store: SharedSessionStore) {

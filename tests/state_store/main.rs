@@ -1,7 +1,9 @@
 //! The behaviour suite of state stores, run against every driver.
 #![allow(
     clippy::unwrap_used,
+    clippy::needless_pass_by_value,
     clippy::too_many_lines,
+    clippy::unused_async,
     reason = "a failing helper fails its test"
 )]
 

@@ -14,10 +14,13 @@ use crate::error::Result;
 use crate::protocol::StoredEntry;
 use crate::store::state::{MemoryState, StateStore};
 
+/// Sessions by project and id.
+type Sessions = BTreeMap<(Arc<str>, Arc<str>), Session>;
+
 /// A store that lives as long as the process.
 pub struct MemoryStore {
     clock: SharedClock,
-    sessions: Mutex<BTreeMap<(Arc<str>, Arc<str>), Session>>,
+    sessions: Mutex<Sessions>,
     state: Arc<MemoryState>,
 }
 
@@ -48,7 +51,7 @@ impl MemoryStore {
         }
     }
 
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, Arc<str>), Session>> {
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
         // No call panics between two changes that belong together.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -326,9 +329,7 @@ impl SessionStore for MemoryStore {
                 })
             })
             .collect();
-        rows.sort_unstable_by(|a, b| {
-            (b.updated_at, &b.session).cmp(&(a.updated_at, &a.session))
-        });
+        rows.sort_unstable_by(|a, b| (b.updated_at, &b.session).cmp(&(a.updated_at, &a.session)));
         Ok(rows.into_iter().take(limit).cloned().collect())
     }
 

@@ -58,10 +58,10 @@ impl Summary {
 /// Takes appended entries of a main transcript into its summary.
 pub fn fold(summary: &mut Summary, entries: &[StoredEntry]) {
     for entry in entries {
-        if is_of_interest(summary, entry) {
-            if let Ok(Json::Object(fields)) = serde_json::from_str(entry.text()) {
-                fold_one(&mut summary.0, entry, &fields);
-            }
+        if is_of_interest(summary, entry)
+            && let Ok(Json::Object(fields)) = serde_json::from_str(entry.text())
+        {
+            fold_one(&mut summary.0, entry, &fields);
         }
     }
 }

@@ -244,10 +244,10 @@ impl Contender {
             return Ok(done.then_some((body, 1)));
         };
         let held = read(found);
-        if let Some(held) = &held {
-            if !self.may_take(found, held, watch).await? {
-                return Ok(None);
-            }
+        if let Some(held) = &held
+            && !self.may_take(found, held, watch).await?
+        {
+            return Ok(None);
         }
         // An unreadable record is nobody's; its version still orders the epochs.
         let epoch = held.map_or(found.version, |held| held.epoch) + 1;
@@ -378,7 +378,6 @@ mod tests {
             key: "s".into(),
         };
         let mut record = store.get(&key).await.unwrap().unwrap();
-        record.data["host"] = "elsewhere".into();
         record.data["owner"]["host"] = "elsewhere".into();
         store.swap(&record, record.version).await.unwrap();
     }
