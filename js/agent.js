@@ -11,6 +11,7 @@ import { native } from './native.js';
 import { prepareLogger, prepareTelemetry } from './observers.js';
 import { ownFields, toPlainJson } from './plain.js';
 import { Session, callOptions, inputJson, optionsJson } from './session.js';
+import { Sessions } from './sessions.js';
 import { stopperFor } from './stream.js';
 import { prepareTools } from './tools.js';
 
@@ -18,10 +19,16 @@ import { prepareTools } from './tools.js';
 class Agent {
   #native;
   #output;
+  #sessions;
 
   constructor(agent, output) {
     this.#native = agent;
     this.#output = output;
+    this.#sessions = new Sessions(agent);
+  }
+
+  get sessions() {
+    return this.#sessions;
   }
 
   get id() {
@@ -38,13 +45,14 @@ class Agent {
     return new Session(session, this.#output);
   }
 
-  async resumeSession(reference) {
+  async resumeSession(reference, options) {
     if (typeof reference !== 'string' || reference === '') {
       throw new InvalidConfigError(
         'resumeSession: give a conversation id, or the text of getState()',
       );
     }
-    const session = await traced(this.#native.resumeSession(reference));
+    const text = optionsJson(options, 'resumeSession options');
+    const session = await traced(this.#native.resumeSession(reference.toWellFormed(), text));
     return new Session(session, this.#output);
   }
 
@@ -73,7 +81,7 @@ class Agent {
         'close options.deadlineMs must be a whole number of milliseconds',
       );
     }
-    await this.#native.close(deadline);
+    await traced(this.#native.close(deadline));
   }
 }
 

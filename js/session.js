@@ -69,7 +69,11 @@ export class Session {
   }
 
   async close() {
-    await this.#native.close();
+    await traced(this.#native.close());
+  }
+
+  async flush() {
+    await traced(this.#native.flush());
   }
 
   async settled() {

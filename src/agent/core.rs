@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio::sync::OnceCell;
 use tracing::Dispatch;
 
 use crate::base::cancel::{Interrupt, Interrupter};
@@ -16,13 +17,15 @@ use crate::base::telemetry::Observer;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Json};
 use crate::render::RenderOptions;
-use crate::tool::SessionRef;
+use crate::store::session::SharedSessionStore;
 
-use super::config::{self, AgentConfig, Fields};
+use super::config::{self, AgentConfig, Fields, Wiring};
 use super::endpoint::ModelSource;
 use super::hooks::AgentHooks;
 use super::host::Host;
+use super::opening::StartOptions;
 use super::session::{PromptResult, Session};
+use super::storage::Storage;
 
 /// Longest conversation or user id, in bytes of UTF-8.
 const MAX_ID_BYTES: usize = 512;
@@ -41,6 +44,10 @@ pub struct AgentCore {
     pub(super) config: AgentConfig,
     pub(super) hooks: AgentHooks,
     pub(super) model: ModelSource,
+    /// Where sessions are kept; none: each lives as long as its object.
+    pub(super) storage: Option<Storage>,
+    /// The conversation that the configuration chose.
+    pub(super) resolved: OnceCell<String>,
     pub(super) clock: SharedClock,
     /// Who receives metrics and spans.
     pub(super) observer: Option<Arc<dyn Observer>>,
@@ -48,14 +55,6 @@ pub struct AgentCore {
     pub(super) log_dispatch: Option<Dispatch>,
     sessions: Mutex<HashMap<String, Weak<Session>>>,
     closed: AtomicBool,
-}
-
-/// Options of `startSession`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartOptions {
-    pub user_id: String,
-    /// None: a new random id.
-    pub conversation_id: Option<String>,
 }
 
 /// Options of `agent.prompt`.
@@ -67,29 +66,6 @@ pub struct PromptRequest {
 }
 
 impl StartOptions {
-    /// Checks the options.
-    pub fn parse(options: &Json) -> Result<Self> {
-        let fields = Fields::optional("startSession options", options)?;
-        let user_id = identifier(&fields, "userId")?.ok_or_else(|| {
-            KernelError::invalid("startSession: userId is required and must be a non-empty string")
-        })?;
-        for key in ["title", "metadata", "fork", "resumeAt", "continueRecent"] {
-            fields.not_built(key, |value| value == &Json::Bool(false))?;
-        }
-        fields.not_built("runtime", |value| value == "native")?;
-        fields.boolean("allowUserChange")?;
-        let conversation_id = identifier(&fields, "conversationId")?;
-        if let Some(unknown) = fields.unknown().first() {
-            return Err(KernelError::invalid(format!(
-                "{unknown} is not an option of startSession"
-            )));
-        }
-        Ok(Self {
-            user_id,
-            conversation_id,
-        })
-    }
-
     /// The part of the options of `agent.prompt` that names the session; the rest is for `send`.
     fn of_prompt(options: &Json) -> Result<(Self, Json)> {
         let fields = Fields::optional("prompt options", options)?;
@@ -97,6 +73,7 @@ impl StartOptions {
         let start = Self {
             user_id,
             conversation_id: identifier(&fields, "conversationId")?,
+            ..Self::default()
         };
         let mut rest = options.clone();
         if let Some(rest) = rest.as_object_mut() {
@@ -107,24 +84,41 @@ impl StartOptions {
 }
 
 /// An id: 1 to 512 bytes without control characters. It is compared byte for byte.
-fn identifier<'a>(fields: &Fields<'a>, key: &'a str) -> Result<Option<String>> {
+pub(super) fn identifier<'a>(fields: &Fields<'a>, key: &'a str) -> Result<Option<String>> {
     let Some(id) = fields.string(key)? else {
         return Ok(None);
     };
+    check_id(&fields.path(key), id)?;
+    Ok(Some(id.to_owned()))
+}
+
+/// Refuses what cannot be an id; `what` names it.
+pub(super) fn check_id(what: &str, id: &str) -> Result<()> {
     if id.is_empty() || id.len() > MAX_ID_BYTES || id.chars().any(char::is_control) {
         return Err(KernelError::invalid(format!(
-            "{} must have 1 to {MAX_ID_BYTES} bytes and no control characters",
-            fields.path(key)
+            "{what} must have 1 to {MAX_ID_BYTES} bytes and no control characters"
         )));
     }
-    Ok(Some(id.to_owned()))
+    Ok(())
 }
 
 impl Agent {
     /// Checks a configuration and makes an agent. Does no I/O.
-    pub fn create(config: &Json, environment: &Environment, host: Arc<dyn Host>) -> Result<Self> {
+    /// `native_store` is the driver behind a store of the configuration that the kernel itself made.
+    pub fn create(
+        config: &Json,
+        environment: &Environment,
+        host: Arc<dyn Host>,
+        native_store: Option<SharedSessionStore>,
+    ) -> Result<Self> {
         let clock: SharedClock = Arc::new(SystemClock);
-        let checked = config::check(config, environment, &host)?;
+        let wiring = Wiring {
+            environment,
+            host: &host,
+            clock: &clock,
+            native_store,
+        };
+        let checked = config::check(config, &wiring)?;
         let observers = checked.config.observers;
         let (observer, log_dispatch) = (observers.observer(&host), observers.dispatch(&host));
         let hooks = AgentHooks {
@@ -134,6 +128,8 @@ impl Agent {
         };
         let core = Arc::new(AgentCore {
             model: ModelSource::new(clock.clone(), &checked.config),
+            storage: Storage::shared(&checked.config.session, &clock),
+            resolved: OnceCell::new(),
             config: checked.config,
             hooks,
             clock,
@@ -176,22 +172,8 @@ impl Agent {
         self.core.config.render
     }
 
-    /// Starts a conversation, or goes on with one that a live session of this agent holds.
-    pub fn start_session(&self, options: StartOptions) -> Result<Arc<Session>> {
-        self.core.open(options)
-    }
-
-    /// Goes on with a conversation that a live session of this agent holds. `reference` is its id,
-    /// or the JSON of `getState`.
-    pub fn resume_session(&self, reference: &str) -> Result<Arc<Session>> {
-        self.core.refuse_closed()?;
-        self.core.live(&conversation_of(reference)).ok_or_else(|| {
-            KernelError::new(
-                ErrorKind::Resource,
-                "resumeSession: no session with this id is open in this agent, and there is no \
-                 session.store to look in (durable sessions are not built yet in this version)",
-            )
-        })
+    pub(super) fn core(&self) -> &Arc<AgentCore> {
+        &self.core
     }
 
     /// One message in a live session of the conversation that the options name, else in one of its
@@ -202,12 +184,12 @@ impl Agent {
             .conversation_id
             .as_deref()
             .and_then(|id| self.core.live(id));
-        let session = self.start_session(start)?;
+        let session = self.start_session(start).await?;
         let result = session
             .prompt(&request.input, &options, request.interrupter)
             .await;
         if live.is_none() {
-            session.close().await;
+            session.close().await?;
         }
         result
     }
@@ -220,8 +202,9 @@ impl Agent {
         }
     }
 
-    /// Closes every session. Gives up waiting after `deadline`; clean-up then goes on by itself.
-    pub async fn close(&self, deadline: Option<Duration>) {
+    /// Closes every session. Gives up waiting after `deadline`; clean-up then goes on by itself. Fails
+    /// when entries of a session are not stored.
+    pub async fn close(&self, deadline: Option<Duration>) -> Result<()> {
         self.core.closed.store(true, Ordering::Release);
         let sessions: Vec<_> = self
             .core
@@ -230,15 +213,17 @@ impl Agent {
             .filter_map(Weak::upgrade)
             .collect();
         let closing = tokio::spawn(async move {
-            join_all(sessions.iter().map(Session::close)).await;
+            let closed = join_all(sessions.iter().map(Session::close)).await;
+            closed.into_iter().collect::<Result<()>>()
         });
+        // A panic in the task is not ours to pass on.
+        let closed = async { closing.await.unwrap_or(Ok(())) };
         match deadline {
-            // The task cannot fail: closing has no error, and a panic in it is not ours to pass on.
-            None => drop(closing.await),
+            None => closed.await,
             Some(deadline) => {
                 tokio::select! {
-                    _ = closing => {}
-                    () = self.core.clock.sleep(deadline) => {}
+                    closed = closed => closed,
+                    () = self.core.clock.sleep(deadline) => Ok(()),
                 }
             }
         }
@@ -246,38 +231,25 @@ impl Agent {
 }
 
 impl AgentCore {
-    fn open(self: &Arc<Self>, options: StartOptions) -> Result<Arc<Session>> {
-        self.refuse_closed()?;
-        let id = options.conversation_id.unwrap_or_else(id::random);
+    /// Keeps a new session, unless there is a live one with its id, which is given instead.
+    pub(super) fn keep(&self, session: Session) -> Arc<Session> {
         let mut sessions = self.sessions();
         let open = sessions
-            .get(&id)
+            .get(session.id())
             .and_then(Weak::upgrade)
             .filter(|session| !session.is_closed());
-        if let Some(session) = open {
-            return if session.user_id() == options.user_id {
-                Ok(session)
-            } else {
-                Err(KernelError::new(
-                    ErrorKind::SessionOwner,
-                    "startSession: the conversation belongs to another user",
-                ))
-            };
+        if let Some(open) = open {
+            return open;
         }
-        let who = SessionRef {
-            conversation_id: id.as_str().into(),
-            user_id: options.user_id.into(),
-            env_id: self.config.env_id.clone(),
-        };
-        let session = Arc::new(Session::new(self.clone(), who));
+        let session = Arc::new(session);
         if sessions.len() == sessions.capacity() {
             sessions.retain(|_, session| session.strong_count() > 0);
         }
-        sessions.insert(id, Arc::downgrade(&session));
-        Ok(session)
+        sessions.insert(session.id().to_owned(), Arc::downgrade(&session));
+        session
     }
 
-    fn refuse_closed(&self) -> Result<()> {
+    pub(super) fn refuse_closed(&self) -> Result<()> {
         if !self.is_closed() {
             return Ok(());
         }
@@ -286,7 +258,7 @@ impl AgentCore {
     }
 
     /// The live session of a conversation.
-    fn live(&self, id: &str) -> Option<Arc<Session>> {
+    pub(super) fn live(&self, id: &str) -> Option<Arc<Session>> {
         self.sessions()
             .get(id)
             .and_then(Weak::upgrade)
@@ -312,13 +284,4 @@ impl AgentCore {
         // A plain map: whole after every statement.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The conversation id in a reference: the JSON of `getState`, or the id itself.
-fn conversation_of(reference: &str) -> String {
-    let state: Option<Json> = serde_json::from_str(reference).ok();
-    let id = state
-        .as_ref()
-        .and_then(|state| state.get("conversationId")?.as_str());
-    id.unwrap_or(reference).to_owned()
 }

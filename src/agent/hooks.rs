@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::base::clock::SharedClock;
 use crate::base::json::type_name;
 use crate::base::telemetry;
-use crate::engine::{HookedCall, TurnHooks};
+use crate::engine::{HookedCall, LostCall, StoredCall, TurnHooks};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{Json, JsonMap};
 use crate::tool::{SessionRef, ToolOutput};
@@ -34,6 +34,8 @@ pub struct HookTable {
     pub on_tool_start: Option<FunctionId>,
     pub on_tool_end: Option<FunctionId>,
     pub on_agent_message: Option<FunctionId>,
+    /// `config.onUnknownOutcome`, which is no hook but asked like one.
+    pub on_unknown_outcome: Option<FunctionId>,
 }
 
 /// The hooks of an agent.
@@ -69,8 +71,29 @@ impl AgentHooks {
         function: Option<FunctionId>,
         payload: impl FnOnce() -> Json,
     ) -> Result<Option<JsonMap>> {
+        let name = format!("config.hooks.{name}");
+        match self.ask(&name, function, payload).await? {
+            Json::Null => Ok(None),
+            Json::Object(fields) => Ok(Some(fields)),
+            other => Err(KernelError::new(
+                ErrorKind::Hook,
+                format!(
+                    "{name} must return an object or nothing, not {}",
+                    type_name(&other)
+                ),
+            )),
+        }
+    }
+
+    /// Calls a function and waits for what it returns; null when there is no function.
+    async fn ask(
+        &self,
+        name: &str,
+        function: Option<FunctionId>,
+        payload: impl FnOnce() -> Json,
+    ) -> Result<Json> {
         let Some(function) = function else {
-            return Ok(None);
+            return Ok(Json::Null);
         };
         let cancel = CancellationToken::new();
         let result = tokio::select! {
@@ -79,24 +102,11 @@ impl AgentHooks {
             () = self.clock.sleep(HOOK_TIME) => {
                 cancel.cancel();
                 let ms = HOOK_TIME.as_millis();
-                let message = format!("config.hooks.{name} did not settle within {ms} ms");
+                let message = format!("{name} did not settle within {ms} ms");
                 return Err(KernelError::new(ErrorKind::HookTimeout, message));
             }
         };
-        match result {
-            Ok(Json::Null) => Ok(None),
-            Ok(Json::Object(fields)) => Ok(Some(fields)),
-            Ok(other) => Err(KernelError::new(
-                ErrorKind::Hook,
-                format!(
-                    "config.hooks.{name} must return an object or nothing, not {}",
-                    type_name(&other)
-                ),
-            )),
-            Err(failure) => {
-                Err(failure.into_error(ErrorKind::Hook, &format!("config.hooks.{name}")))
-            }
-        }
+        result.map_err(|failure| failure.into_error(ErrorKind::Hook, name))
     }
 }
 
@@ -140,6 +150,33 @@ impl TurnHooks for AgentHooks {
             .call("onToolEnd", self.table.on_tool_end, payload)
             .await?;
         Ok(returned.and_then(|mut fields| fields.swap_remove("updatedOutput")))
+    }
+
+    async fn unknown_outcome(&self, session: &SessionRef, call: &StoredCall) -> Result<LostCall> {
+        let payload = || {
+            json!({
+                "conversationId": session.conversation_id,
+                "userId": session.user_id,
+                "toolUseId": call.id,
+                "toolName": call.name,
+                "input": call.input,
+            })
+        };
+        let name = "config.onUnknownOutcome";
+        match self.ask(name, self.table.on_unknown_outcome, payload).await? {
+            Json::Null => Ok(LostCall::Unknown),
+            Json::String(word) if word == "retry" => Ok(LostCall::Retry),
+            Json::Object(mut fields) if fields.contains_key("result") => Ok(LostCall::Result(
+                fields.swap_remove("result").unwrap_or_default(),
+            )),
+            other => Err(KernelError::new(
+                ErrorKind::Hook,
+                format!(
+                    "{name} must return nothing, 'retry' or {{result}}, not {}",
+                    type_name(&other)
+                ),
+            )),
+        }
     }
 
     async fn agent_message(&self, session: &SessionRef, text: &str) {

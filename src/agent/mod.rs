@@ -11,11 +11,16 @@ mod host;
 mod host_tool;
 mod input;
 mod observe;
+mod opening;
 mod run;
 mod session;
+mod sessions;
+mod storage;
 
-pub use core::{Agent, PromptRequest, StartOptions};
+pub use core::{Agent, PromptRequest};
 pub use host::{FunctionId, Host, HostFailure};
 pub use input::SendOptions;
+pub use opening::{ResumeOptions, StartOptions};
 pub use run::RunHandle;
 pub use session::{PromptResult, Session};
+pub use sessions::{ForkOptions, ListOptions};

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::telemetry::{OpenSpan, SpanKind, Trace};
-use crate::engine::{EngineConfig, Run, RunEnd, UpdateReceiver, UpdateSink, set_usage};
+use crate::engine::{
+    EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, set_usage,
+};
 use crate::error::{ErrorKind, KernelError, Result};
-use crate::protocol::{AbortCause, Body, ErrorInfo, LogLevel, Phase, RunSummary};
+use crate::protocol::{AbortCause, Body, Entry, ErrorInfo, LogLevel, Phase, RunSummary};
+use crate::store::session::{Damage, Loaded};
 use crate::render::Format;
 
 use super::config::Limits;
@@ -34,15 +37,18 @@ impl Session {
         interrupter: &Interrupter,
         input: Result<Input>,
         options: SendOptions,
+        epoch: Option<u64>,
         trace: &Trace,
     ) -> RunEnd {
         let prepared = async {
             sink.phase(Phase::Preparing, None).await;
             let input = input?;
             self.enter().await?;
-            Ok((input, self.engine(options).await?))
+            let mut transcript = self.transcript.lock().await;
+            self.catch_up(&mut transcript, epoch, sink).await?;
+            Ok((input, self.engine(options).await?, transcript))
         };
-        let (input, engine) = match interrupter.unless(prepared).await {
+        let (input, engine, mut transcript) = match interrupter.unless(prepared).await {
             Some(Ok(prepared)) => prepared,
             Some(Err(error)) => return RunEnd::failed(error),
             None => return RunEnd::interrupted(interrupter),
@@ -57,7 +63,7 @@ impl Session {
             interrupter,
             trace: &trace.within(&span),
         };
-        let end = Box::pin(run.execute(&mut *self.transcript.lock().await, &input.text)).await;
+        let end = Box::pin(run.execute(&mut transcript, &input.text)).await;
         set_usage(&mut span, &end.usage);
         span.set("gen_ai.response.finish_reasons", || {
             json!([end.stop_reason.as_str()])
@@ -66,6 +72,31 @@ impl Session {
             span.fail(error.code());
         }
         end
+    }
+
+    /// Takes over what others wrote to the transcript, and what an earlier run could not store.
+    async fn catch_up(
+        &self,
+        transcript: &mut Transcript,
+        epoch: Option<u64>,
+        sink: &UpdateSink,
+    ) -> Result<()> {
+        let journal = &self.journal;
+        journal.set_epoch(epoch);
+        if journal.has_unstored() {
+            match journal.flush().await {
+                Err(error) if !journal.is_lenient() => return Err(error),
+                _ => {}
+            }
+        }
+        let Some(loaded) = journal.changes().await? else {
+            return Ok(());
+        };
+        if let Some(damage) = &loaded.damage {
+            sink.emit(damage_log(damage)).await;
+        }
+        transcript.reload(entries(&loaded));
+        Ok(())
     }
 
     fn turn_span(&self, trace: &Trace, engine: &EngineConfig) -> OpenSpan {
@@ -114,6 +145,41 @@ impl Session {
             tool_result_limit: TOOL_RESULT_LIMIT,
             clock: self.agent.clock.clone(),
         })
+    }
+}
+
+/// The entries of a transcript that have the form of one.
+pub(super) fn entries(loaded: &Loaded) -> Vec<Entry> {
+    let entries = loaded.entries.iter();
+    entries.filter_map(|placed| placed.entry.entry()).collect()
+}
+
+fn damage_log(damage: &Damage) -> Body {
+    let message = format!(
+        "the stored conversation is damaged: {} ({} entries lost); it goes on with what can be read",
+        damage.what, damage.lost
+    );
+    Body::Log {
+        level: LogLevel::Info,
+        message,
+        error: None,
+    }
+}
+
+/// A run that has taken its session in this process, but perhaps not from others.
+pub struct Starting {
+    pub(super) handle: RunHandle,
+    pub(super) admission: oneshot::Receiver<Result<()>>,
+}
+
+impl Starting {
+    /// Waits until the run has the session. Fails with `E_SESSION_BUSY` when another process keeps it.
+    pub async fn admitted(self) -> Result<RunHandle> {
+        match self.admission.await {
+            Ok(Err(error)) => Err(error),
+            // A run that is gone tells so in its stream.
+            _ => Ok(self.handle),
+        }
     }
 }
 

@@ -9,20 +9,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use serde_json::json;
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::sync::{Mutex as AsyncMutex, oneshot, watch};
 use tracing::instrument::WithSubscriber;
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::id;
 use crate::base::telemetry::{self, Trace};
-use crate::engine::{Transcript, update_channel};
+use crate::engine::{Journal, Transcript, update_channel};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Json, StopReason, Usage};
 use crate::tool::SessionRef;
 
 use super::core::AgentCore;
 use super::input::{Input, SendOptions};
-use super::run::{RunHandle, panicked, tell_end};
+use super::run::{RunHandle, Starting, panicked, tell_end};
+use super::storage::Storage;
 
 /// Version mark of the JSON that names a session.
 const STATE_SCHEMA: &str = "oak/v1/sessionRef";
@@ -31,6 +32,8 @@ const STATE_SCHEMA: &str = "oak/v1/sessionRef";
 pub struct Session {
     pub(super) agent: Arc<AgentCore>,
     pub(super) who: SessionRef,
+    pub(super) storage: Storage,
+    pub(super) journal: Arc<Journal>,
     pub(super) transcript: AsyncMutex<Transcript>,
     active: Mutex<Option<ActiveRun>>,
     /// Whether `onSessionStart` ran and `onSessionEnd` has not.
@@ -66,11 +69,15 @@ pub struct PromptResult {
 }
 
 impl Session {
-    pub(super) fn new(agent: Arc<AgentCore>, who: SessionRef) -> Self {
+    pub(super) fn new(agent: Arc<AgentCore>, who: SessionRef, storage: Storage) -> Self {
+        let journal = storage.journal(&who.conversation_id);
         let transcript = Transcript::new(who.conversation_id.clone(), agent.clock.clone());
+        let transcript = transcript.with_journal(journal.clone());
         Self {
             agent,
             who,
+            storage,
+            journal,
             transcript: AsyncMutex::new(transcript),
             active: Mutex::new(None),
             begun: AsyncMutex::new(false),
@@ -92,13 +99,14 @@ impl Session {
     }
 
     /// Starts a run that `interrupter` stops. Refuses wrong input, a closed session and a session
-    /// with a run in progress; every later failure is told in the stream. Needs a tokio runtime.
+    /// with a run in progress, here or (in [`Starting::admitted`]) in another process; every later
+    /// failure is told in the stream. Needs a tokio runtime.
     pub fn start(
         self: &Arc<Self>,
         input: &Json,
         options: &Json,
         interrupter: Interrupter,
-    ) -> Result<RunHandle> {
+    ) -> Result<Starting> {
         let options = SendOptions::parse(options, &self.agent.config)?;
         let input = match Input::parse(input) {
             Err(error) if error.kind() == ErrorKind::InvalidConfig => return Err(error),
@@ -118,12 +126,43 @@ impl Session {
             self.agent.clock.clone(),
             options.trace_parent.clone(),
         );
+        let (admit, admission) = oneshot::channel();
         let task = async move {
             let started = sink.instant();
-            let run =
-                AssertUnwindSafe(session.run(&sink, &run_interrupter, input, options, &trace))
-                    .catch_unwind();
+            let taken = run_interrupter
+                .unless(session.storage.take(session.id(), &run_interrupter))
+                .await;
+            let tenure = match taken {
+                Some(Err(error)) if error.kind() == ErrorKind::SessionBusy => {
+                    session.vacate();
+                    done.send_replace(true);
+                    // Whoever started the run may have gone away.
+                    let _ = admit.send(Err(error));
+                    return;
+                }
+                Some(taken) => taken,
+                None => Ok(None),
+            };
+            let _ = admit.send(Ok(()));
+            let (tenure, refusal) = match tenure {
+                Ok(tenure) => (tenure, None),
+                Err(error) => (None, Some(error)),
+            };
+            let epoch = tenure.as_ref().map(|tenure| tenure.epoch);
+            let input = refusal.map_or(input, Err);
+            let run = AssertUnwindSafe(session.run(
+                &sink,
+                &run_interrupter,
+                input,
+                options,
+                epoch,
+                &trace,
+            ))
+            .catch_unwind();
             let end = Arc::new(run.await.unwrap_or_else(|_| panicked()));
+            if let Some(tenure) = tenure {
+                tenure.release().await;
+            }
             session.vacate();
             // The session is free before its consumer learns that the run is over.
             done.send_replace(true);
@@ -141,7 +180,8 @@ impl Session {
             Some(dispatch) => drop(tokio::spawn(task.with_subscriber(dispatch.clone()))),
             None => drop(tokio::spawn(task)),
         }
-        Ok(RunHandle::new(updates, interrupter, end))
+        let handle = RunHandle::new(updates, interrupter, end);
+        Ok(Starting { handle, admission })
     }
 
     /// Runs and waits for the end; an error of the run is an error of the call.
@@ -151,7 +191,7 @@ impl Session {
         options: &Json,
         interrupter: Interrupter,
     ) -> Result<PromptResult> {
-        let run = self.start(input, options, interrupter)?;
+        let run = self.start(input, options, interrupter)?.admitted().await?;
         run.updates.close();
         let end = run.ended().await;
         if let Some(error) = &end.error {
@@ -173,20 +213,40 @@ impl Session {
     }
 
     /// Stops the run in progress, if any, and refuses further ones, at once; the future waits for the
-    /// end.
-    pub fn close(self: &Arc<Self>) -> impl Future<Output = ()> + use<> {
+    /// end, and until every entry is in the store. Fails when one is not.
+    pub fn close(self: &Arc<Self>) -> impl Future<Output = Result<()>> + use<> {
         self.closed.store(true, Ordering::Release);
         let stopped = self.stop(Interrupt::Aborted(AbortCause::Close, None));
         let session = self.clone();
         async move {
             stopped.await;
+            let stored = session.finish().await;
             session.agent.forget(&session);
+            stored
         }
+    }
+
+    /// Waits until every entry is in the store. Fails with what is not, which stays to be offered again.
+    pub async fn flush(&self) -> Result<()> {
+        self.journal.flush().await
+    }
+
+    async fn finish(&self) -> Result<()> {
+        let stored = self.flush().await;
+        if let Err(error) = self.storage.store().finish(self.journal.key()).await {
+            tracing::warn!(target: telemetry::SESSION, code = error.code(), "session was not finished");
+        }
+        stored
     }
 
     /// Whether the session refuses further messages.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire) || self.agent.is_closed()
+    }
+
+    /// Whether a run is in progress.
+    pub fn is_running(&self) -> bool {
+        self.active().is_some()
     }
 
     /// Tells the run in progress, if any, to stop, and does not wait.

@@ -13,6 +13,8 @@ pub enum Interrupt {
     Aborted(AbortCause, Option<String>),
     /// The time that the run was given is over.
     Deadline,
+    /// Another process has taken the session over.
+    LeaseLost,
 }
 
 /// Tells a run to stop; the first reason stays.

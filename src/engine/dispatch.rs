@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::{StreamExt, stream};
 
 use crate::base::telemetry;
+use crate::crash_point;
 use crate::error::KernelError;
 use crate::protocol::{Body, ContentBlock, Json, Phase, ToolStatus};
 use crate::tool::{Tool, ToolContext, ToolOutput, fit};
@@ -81,6 +82,9 @@ impl Dispatch<'_> {
         let width = run.config.tool_concurrency.max(1);
         let mut start = 0;
         while start < plan.len() {
+            if start > 0 {
+                run.durable(self.transcript).await?;
+            }
             let group = group_length(&plan[start..]);
             let positions = start..start + group;
             let mut running = stream::iter(positions)
@@ -128,6 +132,7 @@ impl Dispatch<'_> {
         };
         let known = self.transcript.entries().len();
         self.transcript.append_result(call, block, raw);
+        crash_point!("turn.result.appended");
         self.run.tell_entries(self.transcript, known);
         self.announced.retain(|announced| announced.id != call.id);
         let status = if is_error {
@@ -225,11 +230,13 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
     }
     run.sink.phase(Phase::ToolExecuting, Some(name)).await;
     started.store(true, Ordering::Relaxed);
+    crash_point!("turn.tool.started");
     let measure = ToolMeasure::start(run.trace, name, &call.id);
     let start = run.sink.instant();
     let called = call_tool(run, tool.as_ref(), call.input.clone(), &ctx).await;
     let is_error = called.as_ref().map_or(true, |output| output.is_error);
     let duration = run.sink.instant() - start;
+    crash_point!("turn.tool.ended");
     measure.ended(run.trace, is_error, duration);
     tracing::debug!(
         target: telemetry::ENGINE,

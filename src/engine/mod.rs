@@ -6,6 +6,8 @@
 
 mod budget;
 mod dispatch;
+mod journal;
+mod lost;
 mod measure;
 mod outcome;
 mod raw;
@@ -22,11 +24,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use budget::{Prices, RunLimits};
+pub use journal::{Journal, JournalSettings};
+pub use lost::LostCall;
 pub use measure::set_usage;
 pub use request::build as build_request;
 pub use run::{Run, RunEnd};
 pub use sink::{UpdateReceiver, UpdateSink, update_channel};
-pub use transcript::Transcript;
+pub use transcript::{StoredCall, Transcript};
 
 use crate::base::clock::SharedClock;
 use crate::error::Result;
@@ -69,6 +73,9 @@ pub trait TurnHooks: Send + Sync {
 
     /// After a tool ran; gives the output that replaces its own.
     async fn tool_end(&self, call: &HookedCall<'_>, output: &ToolOutput) -> Result<Option<Json>>;
+
+    /// What to do about a call of an earlier run whose outcome is not known.
+    async fn unknown_outcome(&self, session: &SessionRef, call: &StoredCall) -> Result<LostCall>;
 
     /// After an answer with text. An observer: it cannot fail the run.
     async fn agent_message(&self, session: &SessionRef, text: &str);

@@ -8,15 +8,18 @@ use futures_util::StreamExt;
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::telemetry::{self, Trace};
-use crate::error::KernelError;
+use crate::crash_point;
+use crate::error::{ErrorKind, KernelError};
 use crate::model::{Answer, AnswerBuilder, ModelEvent, truncated};
-use crate::protocol::{AbortCause, Body, ContentBlock, LogLevel, Phase, StopReason, Usage};
+use crate::protocol::{
+    AbortCause, Body, ContentBlock, ErrorInfo, LogLevel, Phase, StopReason, Usage,
+};
+use crate::store::session::fenced_out;
 use crate::tool::{SessionRef, ToolOutput, ToolSet};
 
 use super::dispatch::Dispatch;
 use super::measure::{self, RequestMeasure};
 use super::outcome::{Next, Patience};
-use super::repair::UNKNOWN_OUTCOME;
 use super::tell::Announced;
 use super::transcript::StoredCall;
 use super::{EngineConfig, Transcript, TurnHooks, UpdateSink, optional, request, tell};
@@ -98,6 +101,10 @@ impl RunEnd {
     fn explain(&mut self, interrupter: &Interrupter) {
         match interrupter.reason() {
             Some(Interrupt::Deadline) => self.stop_reason = StopReason::Budget,
+            Some(Interrupt::LeaseLost) => {
+                self.stop_reason = StopReason::Error;
+                self.error = Some(fenced_out());
+            }
             Some(Interrupt::Aborted(cause, reason)) => self.abort = Some((*cause, reason.clone())),
             None => {}
         }
@@ -119,7 +126,7 @@ impl From<KernelError> for Stop {
 
 /// What a run has done so far.
 #[derive(Debug, Default)]
-struct Progress {
+pub(super) struct Progress {
     usage: Usage,
     context_tokens: u64,
     requests: u32,
@@ -144,7 +151,71 @@ impl Run<'_> {
         if progress.requests > 0 {
             self.sink.emit_now(self.usage(&progress));
         }
+        let result = self.store_rest(transcript, result).await;
         self.end(progress, result)
+    }
+
+    /// Waits until the entries are in the store, before the stream may end.
+    async fn store_rest(
+        &self,
+        transcript: &Transcript,
+        result: Result<StopReason, Stop>,
+    ) -> Result<StopReason, Stop> {
+        let Some(journal) = transcript.journal() else {
+            return result;
+        };
+        let is_store_failure = |error: &KernelError| {
+            matches!(
+                error.kind(),
+                ErrorKind::StoreUnavailable | ErrorKind::SessionLeaseLost
+            )
+        };
+        if self.interrupter.reason() == Some(&Interrupt::LeaseLost) {
+            journal.abandon();
+            return result;
+        }
+        if matches!(&result, Err(Stop::Failed(error)) if is_store_failure(error)) {
+            // It was waited for already.
+            return result;
+        }
+        crash_point!("turn.flush.begun");
+        let stored = journal.flush().await;
+        crash_point!("turn.flush.ended");
+        match (stored, result) {
+            (Ok(()), result) => result,
+            (Err(error), result) if journal.is_lenient() => {
+                self.warn(&error);
+                result
+            }
+            (Err(error), Err(Stop::Failed(first))) => {
+                self.warn(&error);
+                Err(Stop::Failed(first))
+            }
+            (Err(error), _) => Err(Stop::Failed(error)),
+        }
+    }
+
+    /// Waits until what was said so far is in the store: nothing may follow from it before.
+    pub(super) async fn durable(&self, transcript: &Transcript) -> Result<(), Stop> {
+        let Some(journal) = transcript.journal() else {
+            return Ok(());
+        };
+        match self.unless_interrupted(journal.flush()).await? {
+            Err(error) if journal.is_lenient() && error.kind() != ErrorKind::SessionLeaseLost => {
+                self.warn(&error);
+                Ok(())
+            }
+            stored => Ok(stored?),
+        }
+    }
+
+    fn warn(&self, error: &KernelError) {
+        let body = Body::Log {
+            level: LogLevel::Error,
+            message: error.message().to_owned(),
+            error: Some(ErrorInfo::from(error)),
+        };
+        self.sink.emit_now(body);
     }
 
     /// Interrupts the work when the time of the run is over, then lets it end in order.
@@ -169,8 +240,9 @@ impl Run<'_> {
     ) -> Result<StopReason, Stop> {
         let hook = self.hooks.user_message(self.session, prompt);
         let changed = self.unless_interrupted(hook).await??;
-        answer_lost_calls(transcript);
+        self.settle_lost_calls(transcript, progress).await?;
         transcript.append_prompt(changed.as_deref().unwrap_or(prompt));
+        crash_point!("turn.prompt.appended");
         let mut patience = Patience::default();
         loop {
             if let Some(reason) = self
@@ -180,12 +252,17 @@ impl Run<'_> {
             {
                 return Ok(reason);
             }
+            if progress.requests > 0 {
+                self.durable(transcript).await?;
+            }
+            crash_point!("turn.request");
             let answer = self.ask(transcript, progress).await?;
             let next = patience.decide(&answer);
             let text = visible_text(&answer);
             let unreadable = answer.unreadable.clone();
             let known = transcript.entries().len();
             let calls = transcript.append_answer(answer);
+            crash_point!("turn.assistant.appended");
             self.tell_entries(transcript, known);
             if std::mem::take(&mut progress.continues) {
                 progress.text.push_str(&text);
@@ -201,6 +278,11 @@ impl Run<'_> {
                 }
                 told => told,
             };
+            let told = match told {
+                Ok(()) if !calls.is_empty() => self.durable(transcript).await,
+                told => told,
+            };
+            crash_point!("turn.assistant.durable");
             if let Err(stop) = told {
                 self.dispatch(transcript, progress).skip_all(calls);
                 return Err(stop);
@@ -347,7 +429,7 @@ impl Run<'_> {
         }
     }
 
-    fn dispatch<'b>(
+    pub(super) fn dispatch<'b>(
         &'b self,
         transcript: &'b mut Transcript,
         progress: &'b mut Progress,
@@ -399,14 +481,6 @@ impl Run<'_> {
 /// A duration in whole milliseconds.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Calls of an earlier run without a result: their outcome is unknown, they are not run again.
-fn answer_lost_calls(transcript: &mut Transcript) {
-    for call in transcript.open_calls() {
-        let result = ContentBlock::result_text(&call.id, UNKNOWN_OUTCOME, true);
-        transcript.append_result(&call, result, None);
-    }
 }
 
 fn visible_text(answer: &Answer) -> String {

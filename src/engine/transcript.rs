@@ -10,6 +10,8 @@ use crate::protocol::{
     ContentBlock, Entry, EntryMessage, Json, JsonMap, MessageContent, Role, Thread,
 };
 
+use super::journal::Journal;
+
 /// The entries of one session, in append order.
 #[derive(Debug)]
 pub struct Transcript {
@@ -19,6 +21,9 @@ pub struct Transcript {
     /// Message and call ids in use.
     taken: HashSet<String>,
     leaf: Option<String>,
+    /// Entries up to here were handed to the journal.
+    journaled: usize,
+    journal: Option<Arc<Journal>>,
 }
 
 /// A call of the model, and where it stands.
@@ -39,30 +44,67 @@ impl Transcript {
             entries: Vec::new(),
             taken: HashSet::new(),
             leaf: None,
+            journaled: 0,
+            journal: None,
         }
+    }
+
+    /// Hands every new entry to a journal.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Where new entries go.
+    pub fn journal(&self) -> Option<&Arc<Journal>> {
+        self.journal.as_ref()
+    }
+
+    /// Puts stored entries in the place of what is here.
+    pub fn reload(&mut self, entries: Vec<Entry>) {
+        let (session_id, clock) = (self.session_id.clone(), self.clock.clone());
+        let journal = self.journal.take();
+        *self = Self::from_entries(session_id, clock, entries);
+        self.journal = journal;
+    }
+
+    /// Goes on behind a message, which its uuid or its id names; whether there is one. What came after
+    /// it stays in the store, on a branch of its own.
+    pub fn rewind(&mut self, message: &str) -> bool {
+        let names = |entry: &Entry| {
+            let id = entry.message.as_ref().and_then(|message| message.id.as_deref());
+            entry.uuid.as_deref() == Some(message) || id == Some(message)
+        };
+        let Some(last) = self.entries.iter().rposition(names) else {
+            return false;
+        };
+        let behind = self.entries.split_off(last + 1);
+        let calls: HashSet<&str> = call_ids(&self.entries).collect();
+        let answers = |entry: &Entry| answers_one_of(entry, &calls);
+        let results: Vec<Entry> = behind.into_iter().filter(answers).collect();
+        self.entries.extend(results);
+        self.leaf = self.entries.last().and_then(|entry| entry.uuid.clone());
+        self.journaled = self.entries.len();
+        true
     }
 
     /// A transcript that goes on from stored entries.
     pub fn from_entries(session_id: Arc<str>, clock: SharedClock, entries: Vec<Entry>) -> Self {
-        let mut taken = HashSet::new();
-        for message in entries.iter().filter_map(|entry| entry.message.as_ref()) {
-            taken.extend(message.id.clone());
-            let blocks = message.content.as_blocks().iter();
-            taken.extend(
-                blocks
-                    .filter_map(|block| block.call_id())
-                    .map(str::to_owned),
-            );
-        }
+        let mut taken: HashSet<String> = call_ids(&entries).map(str::to_owned).collect();
+        let messages = entries.iter().filter_map(|entry| entry.message.as_ref());
+        taken.extend(messages.filter_map(|message| message.id.clone()));
         let leaf = Thread::positions(&entries)
             .last()
             .and_then(|&at| entries[at].uuid.clone());
         Self {
             session_id,
             clock,
+            journaled: entries.len(),
             entries,
             taken,
             leaf,
+            journal: None,
         }
     }
 
@@ -132,12 +174,14 @@ impl Transcript {
                 });
             }
         }
+        self.hand_over();
         calls
     }
 
     /// Appends the result of a call; `raw` is the output in the tool's own form.
     pub fn append_result(&mut self, call: &StoredCall, result: ContentBlock, raw: Option<Json>) {
         let source = call.entry.clone();
+        let uuid = id::derived(&["tool_result", &self.session_id, &call.id]);
         self.append_user(MessageContent::Blocks(vec![Arc::new(result)]), |entry| {
             // The result hangs on the entry that made the call.
             if source.is_some() {
@@ -145,6 +189,8 @@ impl Transcript {
             }
             entry.source_tool_assistant_uuid = source;
             entry.tool_use_result = raw;
+            // The same for every writer: a result that is stored twice is stored once.
+            entry.uuid = Some(uuid);
         });
     }
 
@@ -188,6 +234,7 @@ impl Transcript {
         let mut entry = self.entry("user", message);
         change(&mut entry);
         self.append(entry);
+        self.hand_over();
     }
 
     fn entry(&self, kind: &str, message: EntryMessage) -> Entry {
@@ -213,6 +260,31 @@ impl Transcript {
         self.leaf.clone_from(&entry.uuid);
         self.entries.push(entry);
     }
+
+    fn hand_over(&mut self) {
+        if let Some(journal) = &self.journal {
+            journal.push(&self.entries[self.journaled..]);
+        }
+        self.journaled = self.entries.len();
+    }
+}
+
+/// Ids of the calls in entries.
+fn call_ids(entries: &[Entry]) -> impl Iterator<Item = &str> {
+    let messages = entries.iter().filter_map(|entry| entry.message.as_ref());
+    messages
+        .flat_map(|message| message.content.as_blocks())
+        .filter_map(|block| block.call_id())
+}
+
+/// Whether an entry holds results of calls and nothing else.
+fn answers_one_of(entry: &Entry, calls: &HashSet<&str>) -> bool {
+    let blocks = entry
+        .message
+        .as_ref()
+        .map_or(&[][..], |message| message.content.as_blocks());
+    let is_answer = |block: &Arc<ContentBlock>| block.answers().is_some_and(|id| calls.contains(id));
+    !blocks.is_empty() && blocks.iter().all(is_answer)
 }
 
 #[cfg(test)]

@@ -9,12 +9,14 @@ use napi::Env;
 use napi::bindgen_prelude::{Function, Promise, PromiseRaw};
 use napi_derive::napi;
 
-use crate::agent::{Agent, PromptRequest, StartOptions};
+use crate::agent::{
+    Agent, ForkOptions, ListOptions, PromptRequest, ResumeOptions, StartOptions,
+};
 use crate::base::environment::Environment;
 
 use super::error::{promise, to_js};
 use super::host::JsHost;
-use super::session::{NativeSession, describe, json};
+use super::session::{NativeSession, describe, json, to_text};
 use super::stopper::Stopper;
 
 /// An agent.
@@ -34,7 +36,7 @@ pub fn create_agent(
 ) -> napi::Result<NativeAgent> {
     let host = Arc::new(JsHost::new(&dispatch)?);
     let made = json(&config)
-        .and_then(|config| Agent::create(&config, &Environment::read(&environment), host));
+        .and_then(|config| Agent::create(&config, &Environment::read(&environment), host, None));
     let agent = Arc::new(made.map_err(|error| to_js(env, &error))?);
     stop_with_environment(env, &agent)?;
     Ok(NativeAgent { agent })
@@ -98,7 +100,10 @@ impl NativeAgent {
     ) -> napi::Result<PromiseRaw<'env, NativeSession>> {
         let agent = self.agent.clone();
         let render = self.agent.render();
-        let work = async move { agent.start_session(StartOptions::parse(&json(&options)?)?) };
+        let work = async move {
+            let options = StartOptions::parse(&json(&options)?)?;
+            agent.start_session(options).await
+        };
         promise(env, work, move |session| {
             NativeSession::new(session, render)
         })
@@ -109,10 +114,14 @@ impl NativeAgent {
         &self,
         env: &'env Env,
         reference: String,
+        options: String,
     ) -> napi::Result<PromiseRaw<'env, NativeSession>> {
         let agent = self.agent.clone();
         let render = self.agent.render();
-        let work = async move { agent.resume_session(&reference) };
+        let work = async move {
+            let options = ResumeOptions::parse(&json(&options)?)?;
+            agent.resume_session(&reference, options).await
+        };
         promise(env, work, move |session| {
             NativeSession::new(session, render)
         })
@@ -149,10 +158,85 @@ impl NativeAgent {
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let agent = self.agent.clone();
         let deadline = deadline_ms.map(|ms| Duration::from_millis(ms.into()));
-        let work = async move {
-            agent.close(deadline).await;
-            Ok(())
-        };
+        let work = async move { agent.close(deadline).await };
         promise(env, work, |()| ())
+    }
+
+    /// A page of stored sessions, as JSON text.
+    #[napi(catch_unwind)]
+    pub fn list_sessions<'env>(
+        &self,
+        env: &'env Env,
+        options: String,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let agent = self.agent.clone();
+        let work = async move {
+            let options = ListOptions::parse(&json(&options)?)?;
+            to_text(&agent.list_sessions(&options).await?)
+        };
+        promise(env, work, |text| text)
+    }
+
+    /// One stored session as JSON text; `null` when there is no such one.
+    #[napi(catch_unwind)]
+    pub fn get_session<'env>(
+        &self,
+        env: &'env Env,
+        id: String,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let agent = self.agent.clone();
+        let work = async move { to_text(&agent.get_session(&id).await?) };
+        promise(env, work, |text| text)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn delete_session<'env>(
+        &self,
+        env: &'env Env,
+        id: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let agent = self.agent.clone();
+        let work = async move { agent.delete_session(&id).await };
+        promise(env, work, |()| ())
+    }
+
+    #[napi(catch_unwind)]
+    pub fn rename_session<'env>(
+        &self,
+        env: &'env Env,
+        id: String,
+        title: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let agent = self.agent.clone();
+        let work = async move { agent.rename_session(&id, &title).await };
+        promise(env, work, |()| ())
+    }
+
+    #[napi(catch_unwind)]
+    pub fn tag_session<'env>(
+        &self,
+        env: &'env Env,
+        id: String,
+        tag: Option<String>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let agent = self.agent.clone();
+        let work = async move { agent.tag_session(&id, tag.as_deref()).await };
+        promise(env, work, |()| ())
+    }
+
+    /// Resolves to the id of the copy.
+    #[napi(catch_unwind)]
+    pub fn fork_session<'env>(
+        &self,
+        env: &'env Env,
+        id: String,
+        options: String,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let agent = self.agent.clone();
+        let work = async move {
+            let options = ForkOptions::parse(&json(&options)?)?;
+            agent.fork_session(&id, &options).await
+        };
+        promise(env, work, |id| id)
     }
 }

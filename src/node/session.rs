@@ -5,10 +5,11 @@ use std::sync::Arc;
 use napi::Env;
 use napi::bindgen_prelude::{PromiseRaw, within_runtime_if_available};
 use napi_derive::napi;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::agent::{PromptResult, Session};
-use crate::error::{KernelError, Result};
+use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::Json;
 use crate::render::acp::UsageTotals;
 use crate::render::{RenderOptions, Renderer};
@@ -63,9 +64,8 @@ impl NativeSession {
             self.session
                 .start(&json(&input)?, &json(&options)?, interrupter)
         });
-        promise(env, async move { started }, move |run| {
-            NativeRun::new(run, renderer)
-        })
+        let work = async move { started?.admitted().await };
+        promise(env, work, move |run| NativeRun::new(run, renderer))
     }
 
     /// Runs to the end; resolves to JSON text.
@@ -103,10 +103,14 @@ impl NativeSession {
     #[napi(catch_unwind)]
     pub fn close<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
         let ended = self.session.close();
-        let work = async move {
-            ended.await;
-            Ok(())
-        };
+        promise(env, ended, |()| ())
+    }
+
+    /// Resolves when every entry is stored.
+    #[napi(catch_unwind)]
+    pub fn flush<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+        let session = self.session.clone();
+        let work = async move { session.flush().await };
         promise(env, work, |()| ())
     }
 
@@ -125,6 +129,12 @@ impl NativeSession {
 pub fn json(text: &str) -> Result<Json> {
     serde_json::from_str(text)
         .map_err(|error| KernelError::invalid(format!("the value cannot be read: {error}")))
+}
+
+/// Writes JSON for `js/`.
+pub fn to_text<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| KernelError::new(ErrorKind::Internal, error.to_string()))
 }
 
 /// A finished run as JSON text.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::content::Role;
 use super::{Entry, Json};
@@ -33,7 +34,7 @@ pub struct MessageRef {
 /// The fields that are looked at. Wrong types in foreign entries count as missing.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Header {
+struct Header<'a> {
     #[serde(default, rename = "type")]
     kind: Json,
     #[serde(default)]
@@ -42,74 +43,46 @@ struct Header {
     timestamp: Json,
     #[serde(default)]
     is_sidechain: Json,
-    #[serde(default)]
-    message: MessageHeader,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
 }
 
-/// Reads only `id` of a message, whatever the message is.
-#[derive(Default)]
+#[derive(Deserialize)]
 struct MessageHeader {
-    id: Option<String>,
-    exists: bool,
+    #[serde(default)]
+    id: Json,
 }
 
-impl<'de> Deserialize<'de> for MessageHeader {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = MessageHeader;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a message")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> Result<Self::Value, A::Error> {
-                let mut found = MessageHeader {
-                    id: None,
-                    exists: true,
-                };
-                while let Some(key) = map.next_key::<String>()? {
-                    if key == "id" {
-                        let id: Json = map.next_value()?;
-                        found.id = id.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
-                    } else {
-                        map.next_value::<serde::de::IgnoredAny>()?;
-                    }
-                }
-                Ok(found)
-            }
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(MessageHeader::default())
-            }
-        }
-        deserializer.deserialize_map(Visitor)
-    }
+/// The string in a value, unless it is empty.
+fn word(value: &Json) -> Option<String> {
+    value
+        .as_str()
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
 }
 
 impl StoredEntry {
     /// An entry from its JSON text, which must be an object.
     pub fn parse(text: impl Into<Arc<str>>) -> serde_json::Result<Self> {
         let text = text.into();
-        let header: Header = serde_json::from_str(&text)?;
-        let word = |value: &Json| {
-            value
-                .as_str()
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned)
-        };
+        if !text.trim_start().starts_with('{') {
+            return Err(serde::de::Error::custom("an entry must be an object"));
+        }
+        let header: Header<'_> = serde_json::from_str(&text)?;
         let (kind, uuid) = (word(&header.kind), word(&header.uuid));
         let role = match kind.as_deref() {
             Some("user") => Some(Role::User),
             Some("assistant") => Some(Role::Assistant),
             _ => None,
         };
-        let is_main = header.is_sidechain != Json::Bool(true);
-        let role = role.filter(|_| is_main && header.message.exists);
-        let id = header.message.id.or_else(|| uuid.clone());
+        let message: Option<MessageHeader> = header
+            .message
+            .filter(|_| header.is_sidechain != Json::Bool(true))
+            .and_then(|message| serde_json::from_str(message.get()).ok());
+        let role = role.filter(|_| message.is_some());
+        let id = message
+            .and_then(|message| word(&message.id))
+            .or_else(|| uuid.clone());
         Ok(Self {
             message: role.zip(id).map(|(role, id)| MessageRef { id, role }),
             timestamp: word(&header.timestamp),
@@ -168,7 +141,7 @@ mod tests {
             assert_eq!(StoredEntry::parse(text).unwrap().message, None, "{text}");
         }
         assert_eq!(StoredEntry::parse("{}").unwrap().kind, "unknown");
-        assert!(StoredEntry::parse("[]").is_err());
+        assert!(StoredEntry::parse(r#"["user","u",null,false,{}]"#).is_err());
         assert!(StoredEntry::parse("{\"type\":").is_err());
     }
 }

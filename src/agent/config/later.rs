@@ -40,12 +40,12 @@ const MODES: [&str; 6] = [
     "auto",
 ];
 
-pub fn check(config: &Fields<'_>, environment: &Environment) -> Result<()> {
+/// Checks; tells whether CloudBase credentials were given.
+pub fn check(config: &Fields<'_>, environment: &Environment) -> Result<bool> {
     let credentials = credentials(config)?;
     cwd(config, environment)?;
     sandbox(config, environment)?;
     storage(config, credentials)?;
-    session(config, environment, credentials)?;
     permissions(config)?;
     mcp_servers(config)?;
     memory(config, environment, credentials)?;
@@ -53,23 +53,13 @@ pub fn check(config: &Fields<'_>, environment: &Environment) -> Result<()> {
     for key in ["agents", "outputFormat", "attachments", "records"] {
         config.not_built(key, |value| value == &Json::Bool(false))?;
     }
-    for key in ["hookRegistry", "toolStore", "onUnknownOutcome", "memoryKey"] {
+    for key in ["hookRegistry", "toolStore", "memoryKey"] {
         config.not_built(key, Json::is_null)?;
     }
-    for key in [
-        "sessionId",
-        "continueRecentSession",
-        "forkSession",
-        "resumeSessionAt",
-        "strictResume",
-    ] {
-        config.not_built(key, |value| value == &Json::Bool(false))?;
-    }
-    config.boolean("persistSession")?;
-    config.not_built("persistSession", |value| value == &Json::Bool(false))?;
     config.not_built("handoffs", |value| {
         value.as_array().is_some_and(Vec::is_empty)
-    })
+    })?;
+    Ok(credentials)
 }
 
 /// Whether usable credentials were given: an access key, or both halves of a key pair.
@@ -204,103 +194,6 @@ fn storage(config: &Fields<'_>, has_credentials: bool) -> Result<()> {
         }
     }
     Err(KernelError::not_built("config.storage"))
-}
-
-fn session(config: &Fields<'_>, environment: &Environment, has_credentials: bool) -> Result<()> {
-    let fields = config.object("session")?;
-    if let Some(fields) = &fields {
-        session_settings(fields)?;
-        if fields.boolean("enabled")? == Some(false) {
-            return Ok(());
-        }
-        store("config.session.store", fields.get("store"))?;
-        session_database(fields)?;
-        let is_required = fields.boolean("enabled")? == Some(true);
-        let needs_key = is_required && fields.get("database").is_none();
-        let has_key = has_credentials || environment.api_key.is_some() || has_model_key(config);
-        if needs_key && !has_key {
-            return Err(KernelError::invalid(
-                "config.session.enabled requires AgentConfig.credentials, an API key, or a database that \
-                 needs neither",
-            ));
-        }
-        if is_required {
-            return Err(KernelError::not_built("config.session (durable sessions)"));
-        }
-    }
-    store("config.sessionStore", config.get("sessionStore"))?;
-    if has_credentials {
-        return Err(KernelError::not_built(
-            "config.credentials switches durable sessions on (set session: {enabled: false} to go on without \
-             them), which",
-        ));
-    }
-    Ok(())
-}
-
-/// Settings that have no effect while nothing is stored: checked all the same.
-fn session_settings(fields: &Fields<'_>) -> Result<()> {
-    fields.know(&["store", "database", "provider"]);
-    for key in ["tablePrefix", "projectKey", "path", "url"] {
-        fields.text(key)?;
-    }
-    for key in ["storeTimeoutMs", "busyTimeoutMs"] {
-        fields.integer(key, 0..=u64::from(u32::MAX))?;
-    }
-    fields.choice("flush", &["batched", "eager"])?;
-    fields.choice("durability", &["process", "fsync"])?;
-    fields.choice("onStoreFailure", &["fail", "continue"])?;
-    Ok(())
-}
-
-fn has_model_key(config: &Fields<'_>) -> bool {
-    let key = |value: Option<&Json>| {
-        value
-            .and_then(Json::as_str)
-            .is_some_and(|key| !key.is_empty())
-    };
-    key(config.get("apiKey")) || key(config.get("model").map(|model| &model["apiKey"]))
-}
-
-fn store(path: &str, value: Option<&Json>) -> Result<()> {
-    let Some(value) = value else { return Ok(()) };
-    let methods = methods(value);
-    let is_store =
-        (methods.contains(&"append") && methods.contains(&"load")) || methods.contains(&"save");
-    if !is_object(value) || !is_store {
-        return Err(KernelError::invalid(format!(
-            "{path} must be an object with the functions append and load"
-        )));
-    }
-    Err(KernelError::not_built(path))
-}
-
-fn session_database(fields: &Fields<'_>) -> Result<()> {
-    let provider = fields.choice("provider", &["cloudbase", "self"])?;
-    let Some(database) = fields.string("database")? else {
-        return Ok(());
-    };
-    let own = match database {
-        "flexdb" => "cloudbase",
-        "memory" | "file" | "sqlite" | "pgsql" => "self",
-        "mongo" | "mysql" => {
-            return Err(KernelError::invalid(format!(
-                "config.session.database '{database}' is reserved for future use and not supported yet"
-            )));
-        }
-        _ => return Err(fields.wrong("database", "one of flexdb, memory, file, sqlite, pgsql")),
-    };
-    if provider.is_some_and(|provider| provider != own) {
-        return Err(KernelError::invalid(format!(
-            "config.session.database '{database}' belongs to provider '{own}': leave the provider out"
-        )));
-    }
-    for (needed_by, key) in [("sqlite", "path"), ("pgsql", "url")] {
-        if database == needed_by && fields.text(key)?.is_none() {
-            return Err(fields.wrong(key, "given for this database"));
-        }
-    }
-    Err(KernelError::not_built("config.session.database"))
 }
 
 fn permissions(config: &Fields<'_>) -> Result<()> {

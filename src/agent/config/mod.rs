@@ -8,16 +8,19 @@ mod later;
 mod limits;
 pub mod model;
 mod paths;
+pub mod session;
 mod tools;
 
 use std::sync::Arc;
 
-pub use fields::Fields;
+pub use fields::{Fields, pure_json};
 pub use limits::{Limits, Timeouts};
 use model::{ModelDefaults, ModelSettings};
+pub use session::Wiring;
+use session::SessionSettings;
 
 use crate::agent::hooks::HookTable;
-use crate::agent::host::{FunctionId, Host};
+use crate::agent::host::FunctionId;
 use crate::agent::observe::ObserverTable;
 use crate::base::environment::Environment;
 use crate::base::http::ProxyRules;
@@ -27,7 +30,6 @@ use crate::render::{Format, RenderOptions};
 use crate::tool::ToolSet;
 
 /// A checked configuration.
-#[derive(Debug)]
 pub struct AgentConfig {
     pub name: Option<String>,
     pub env_id: Arc<str>,
@@ -43,10 +45,10 @@ pub struct AgentConfig {
     pub hooks: HookTable,
     pub observers: ObserverTable,
     pub proxy: ProxyRules,
+    pub session: SessionSettings,
 }
 
 /// A configuration and what should be said about it.
-#[derive(Debug)]
 pub struct Checked {
     pub config: AgentConfig,
     /// Keys that have no meaning.
@@ -54,7 +56,10 @@ pub struct Checked {
 }
 
 /// Checks a configuration. `config` is what the user wrote, with marks in place of functions.
-pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> Result<Checked> {
+pub fn check(config: &Json, wiring: &Wiring<'_>) -> Result<Checked> {
+    let Wiring {
+        environment, host, ..
+    } = *wiring;
     let fields = Fields::of("config", config)?;
     let env_id = fields.text("envId")?.ok_or_else(|| {
         KernelError::invalid("config.envId is required and must be a non-empty string")
@@ -64,7 +69,8 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
     let model_defaults = ModelDefaults::check(&fields, env_id, environment)?;
     let models = model::check(&fields, &model_defaults)?;
     let tools = tools::check(&fields, host)?;
-    let hooks = hooks(&fields)?;
+    let mut hooks = hooks(&fields)?;
+    hooks.on_unknown_outcome = fields.function("onUnknownOutcome")?;
     let observers = ObserverTable {
         logger: observer(
             &fields,
@@ -80,7 +86,8 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
         debug: environment.debug,
     };
     let proxy = proxy(&fields, environment)?;
-    later::check(&fields, environment)?;
+    let has_credentials = later::check(&fields, environment)?;
+    let session = session::check(&fields, env_id, has_credentials, wiring)?;
     for label in ["name", "description"] {
         fields.string(label)?;
     }
@@ -107,6 +114,7 @@ pub fn check(config: &Json, environment: &Environment, host: &Arc<dyn Host>) -> 
         hooks,
         observers,
         proxy,
+        session,
     };
     Ok(Checked {
         config,
@@ -148,6 +156,7 @@ fn hooks(fields: &Fields<'_>) -> Result<HookTable> {
         on_tool_start: get("onToolStart")?,
         on_tool_end: get("onToolEnd")?,
         on_agent_message: get("onAgentMessage")?,
+        on_unknown_outcome: None,
     };
     match hooks.unknown().first() {
         None => Ok(table),

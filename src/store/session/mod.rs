@@ -240,6 +240,12 @@ pub trait SessionStore: Send + Sync {
     /// does not exist succeeds.
     async fn delete(&self, key: &SessionKey) -> Result<()>;
 
+    /// Says that this process has finished with a session for now: a driver may write what other
+    /// readers look for.
+    async fn finish(&self, _key: &SessionKey) -> Result<()> {
+        Ok(())
+    }
+
     /// The store of state records beside this one, if it has one.
     fn state(&self) -> Option<Arc<dyn StateStore>>;
 }

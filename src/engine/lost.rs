@@ -1,0 +1,81 @@
+//! Calls of an earlier run that have no result: the process ended while they ran, or before.
+//!
+//! Their outcome is unknown, so they are not run again, unless the tool says that this is harmless or
+//! the user knows better.
+
+use crate::protocol::{Body, ContentBlock, Json};
+use crate::tool::ToolOutput;
+
+use super::Transcript;
+use super::repair::UNKNOWN_OUTCOME;
+use super::run::{Progress, Run, Stop};
+use super::transcript::StoredCall;
+
+/// What becomes of a call whose outcome is not known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum LostCall {
+    /// The model is told that the outcome is unknown.
+    #[default]
+    Unknown,
+    /// It runs again.
+    Retry,
+    /// This was its result.
+    Result(Json),
+}
+
+impl Run<'_> {
+    /// Answers every call without a result, so that the next request is valid.
+    pub(super) async fn settle_lost_calls(
+        &self,
+        transcript: &mut Transcript,
+        progress: &mut Progress,
+    ) -> Result<(), Stop> {
+        let mut again = Vec::new();
+        for call in transcript.open_calls() {
+            match self.fate(&call).await? {
+                LostCall::Retry => again.push(call),
+                LostCall::Result(value) => {
+                    let output = ToolOutput::value(value);
+                    let raw = output.structured.clone();
+                    let result = ContentBlock::ToolResult {
+                        tool_use_id: call.id.to_string(),
+                        content: output.into_content(),
+                        is_error: false,
+                    };
+                    transcript.append_result(&call, result, raw);
+                }
+                LostCall::Unknown => {
+                    let result = ContentBlock::result_text(&call.id, UNKNOWN_OUTCOME, true);
+                    transcript.append_result(&call, result, None);
+                }
+            }
+        }
+        if again.is_empty() {
+            return Ok(());
+        }
+        for call in &again {
+            self.announce(call);
+        }
+        self.dispatch(transcript, progress).run(again, &[]).await
+    }
+
+    async fn fate(&self, call: &StoredCall) -> Result<LostCall, Stop> {
+        let tool = self.tools.get(&call.name);
+        if tool.is_some_and(|tool| tool.spec().idempotent) {
+            return Ok(LostCall::Retry);
+        }
+        let asked = self.hooks.unknown_outcome(self.session, call);
+        Ok(self.unless_interrupted(asked).await??)
+    }
+
+    fn announce(&self, call: &StoredCall) {
+        let kind = self.tools.get(&call.name).map(|tool| tool.spec().kind);
+        self.sink.emit_now(Body::ToolCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            title: call.name.clone(),
+            kind: kind.unwrap_or_default(),
+            input: Some(call.input.clone()),
+        });
+    }
+}
