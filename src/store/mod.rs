@@ -4,4 +4,6 @@
 //! they get the clock passed in and do no I/O before their first call.
 
 pub mod session;
+#[cfg(any(feature = "sqlite", feature = "pgsql"))]
+pub mod sql;
 pub mod state;

@@ -11,3 +11,5 @@
 mod suite;
 
 mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;

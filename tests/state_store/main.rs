@@ -11,3 +11,6 @@
 mod suite;
 
 mod memory;
+mod race;
+#[cfg(feature = "sqlite")]
+mod sqlite;

@@ -5,6 +5,8 @@
 
 mod memory;
 mod open;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod summary;
 
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use async_trait::async_trait;
 
 pub use memory::MemoryStore;
 pub use open::{Durability, StoreSpec, open};
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
 pub use summary::{Summary, fold};
 
 use crate::error::{ErrorKind, KernelError, Result};

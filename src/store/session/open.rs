@@ -42,6 +42,18 @@ pub fn open(spec: &StoreSpec, clock: SharedClock) -> Result<SharedSessionStore> 
     match spec {
         StoreSpec::Memory => Ok(Arc::new(MemoryStore::new(clock))),
         StoreSpec::File { .. } => Err(not_in_this_build("file")),
+        #[cfg(feature = "sqlite")]
+        StoreSpec::Sqlite {
+            path,
+            prefix,
+            durability,
+        } => Ok(Arc::new(super::SqliteStore::new(
+            path,
+            prefix,
+            *durability,
+            clock,
+        )?)),
+        #[cfg(not(feature = "sqlite"))]
         StoreSpec::Sqlite { .. } => Err(not_in_this_build("sqlite")),
         StoreSpec::Pgsql { .. } => Err(not_in_this_build("pgsql")),
     }

@@ -5,6 +5,8 @@
 
 mod lease;
 mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::sync::Arc;
 
@@ -12,6 +14,8 @@ use async_trait::async_trait;
 
 pub use lease::{Lease, LeaseKey, LeaseTimes, Owner};
 pub use memory::MemoryState;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteState;
 
 use crate::error::Result;
 use crate::protocol::Json;
