@@ -163,7 +163,10 @@ impl TurnHooks for AgentHooks {
             })
         };
         let name = "config.onUnknownOutcome";
-        match self.ask(name, self.table.on_unknown_outcome, payload).await? {
+        match self
+            .ask(name, self.table.on_unknown_outcome, payload)
+            .await?
+        {
             Json::Null => Ok(LostCall::Unknown),
             Json::String(word) if word == "retry" => Ok(LostCall::Retry),
             Json::Object(mut fields) if fields.contains_key("result") => Ok(LostCall::Result(

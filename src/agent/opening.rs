@@ -250,8 +250,9 @@ impl AgentCore {
         if let Some(id) = &options.conversation_id {
             return Ok(Choice::Stored(id.clone()));
         }
-        let is_configured =
-            resume.session_id.is_some() || resume.continue_recent || options.continue_recent == Some(true);
+        let is_configured = resume.session_id.is_some()
+            || resume.continue_recent
+            || options.continue_recent == Some(true);
         if !is_configured {
             return Ok(Choice::New(id::random()));
         }
@@ -292,11 +293,12 @@ impl AgentCore {
     ) -> Result<Choice> {
         let storage = storage.ok_or_else(|| needs_store("continueRecent"))?;
         let (store, project) = (storage.store(), storage.project());
-        let newest = store
-            .list(project, Some(&options.user_id), None, 1)
-            .await?;
+        let newest = store.list(project, Some(&options.user_id), None, 1).await?;
         let newest = newest.into_iter().next();
-        Ok(newest.map_or_else(|| Choice::New(id::random()), |row| Choice::Stored(row.session)))
+        Ok(newest.map_or_else(
+            || Choice::New(id::random()),
+            |row| Choice::Stored(row.session),
+        ))
     }
 
     /// Makes the session object, or takes the one that was made meanwhile.

@@ -8,13 +8,11 @@ use tokio::sync::{oneshot, watch};
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::telemetry::{OpenSpan, SpanKind, Trace};
-use crate::engine::{
-    EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, set_usage,
-};
+use crate::engine::{EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, set_usage};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Body, Entry, ErrorInfo, LogLevel, Phase, RunSummary};
-use crate::store::session::{Damage, Loaded};
 use crate::render::Format;
+use crate::store::session::{Damage, Loaded};
 
 use super::config::Limits;
 use super::input::{Input, SendOptions};

@@ -135,7 +135,10 @@ impl ForkOptions {
             conversation_id: identifier(fields, "conversationId")?,
         };
         if parsed.up_to_message_id.is_some() && parsed.up_to_message_index.is_some() {
-            let (one, other) = (fields.path("upToMessageId"), fields.path("upToMessageIndex"));
+            let (one, other) = (
+                fields.path("upToMessageId"),
+                fields.path("upToMessageIndex"),
+            );
             return Err(KernelError::invalid(format!(
                 "{one} and {other} exclude each other: give one of them"
             )));
@@ -331,8 +334,11 @@ impl AgentCore {
                 "fork: no stored session has the id of the source",
             ));
         };
-        let entries: Vec<StoredEntry> =
-            loaded.entries.into_iter().map(|placed| placed.entry).collect();
+        let entries: Vec<StoredEntry> = loaded
+            .entries
+            .into_iter()
+            .map(|placed| placed.entry)
+            .collect();
         let kept = selected(entries, options)?;
         self.copy(storage, &kept, &storage.key(&target)).await?;
         if options.up_to_message_id.is_none() && options.up_to_message_index.is_none() {
@@ -360,7 +366,12 @@ impl AgentCore {
     }
 
     /// Appends entries to a transcript of another session, under its id.
-    async fn copy(&self, storage: &Storage, entries: &[StoredEntry], to: &SessionKey) -> Result<()> {
+    async fn copy(
+        &self,
+        storage: &Storage,
+        entries: &[StoredEntry],
+        to: &SessionKey,
+    ) -> Result<()> {
         let renamed = entries.iter().map(|entry| with_session(entry, &to.session));
         let renamed: Vec<StoredEntry> = renamed.collect::<Result<_>>()?;
         for batch in renamed.chunks(COPY_BATCH) {
@@ -407,8 +418,14 @@ fn selected(entries: Vec<StoredEntry>, options: &ForkOptions) -> Result<Vec<Stor
             .iter()
             .copied()
             .find(|&end| {
-                let start = ends.iter().rev().find(|&&other| other < end).map_or(0, |&end| end);
-                thread[start..end].iter().any(|&at| is_named(&messages[at], id))
+                let start = ends
+                    .iter()
+                    .rev()
+                    .find(|&&other| other < end)
+                    .map_or(0, |&end| end);
+                thread[start..end]
+                    .iter()
+                    .any(|&at| is_named(&messages[at], id))
             })
             .ok_or_else(|| {
                 KernelError::new(
@@ -450,7 +467,10 @@ fn is_one_message(entry: &Entry, next: &Entry) -> bool {
         return false;
     };
     let holds_results = |entry: &Entry| {
-        let blocks = entry.message.as_ref().map_or(&[][..], |message| message.content.as_blocks());
+        let blocks = entry
+            .message
+            .as_ref()
+            .map_or(&[][..], |message| message.content.as_blocks());
         !blocks.is_empty() && blocks.iter().all(|block| block.answers().is_some())
     };
     match (one.role, other.role) {
@@ -461,6 +481,9 @@ fn is_one_message(entry: &Entry, next: &Entry) -> bool {
 }
 
 fn is_named(entry: &Entry, name: &str) -> bool {
-    let id = entry.message.as_ref().and_then(|message| message.id.as_deref());
+    let id = entry
+        .message
+        .as_ref()
+        .and_then(|message| message.id.as_deref());
     entry.uuid.as_deref() == Some(name) || id == Some(name)
 }

@@ -46,11 +46,7 @@ impl Storage {
 
     /// A store for one session, which lives as long as its object.
     pub fn private(settings: &SessionSettings, clock: &SharedClock) -> Self {
-        Self::around(
-            Arc::new(MemoryStore::new(clock.clone())),
-            settings,
-            clock,
-        )
+        Self::around(Arc::new(MemoryStore::new(clock.clone())), settings, clock)
     }
 
     fn around(store: SharedSessionStore, settings: &SessionSettings, clock: &SharedClock) -> Self {
@@ -115,15 +111,11 @@ impl Storage {
         )
         .await?;
         let tenure = Tenure::start(lease, interrupter.clone());
-        if self.store.caps().fenced_append {
-            if let Err(error) = self
-                .store
-                .fence(&self.project, session, tenure.epoch)
-                .await
-            {
-                tenure.release().await;
-                return Err(error);
-            }
+        if self.store.caps().fenced_append
+            && let Err(error) = self.store.fence(&self.project, session, tenure.epoch).await
+        {
+            tenure.release().await;
+            return Err(error);
         }
         Ok(Some(tenure))
     }

@@ -19,7 +19,9 @@ pub fn derived(parts: &[&str]) -> String {
     let digest = hash.finalize();
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);
-    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
+    uuid::Builder::from_custom_bytes(bytes)
+        .into_uuid()
+        .to_string()
 }
 
 #[cfg(test)]

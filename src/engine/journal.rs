@@ -175,7 +175,7 @@ impl Journal {
                 format!("no answer within {} ms", timeout.as_millis()),
             )),
         };
-        result.map_err(|error| self.unavailable(error))
+        result.map_err(|error| self.unavailable(&error))
     }
 
     /// Says that the transcript does not exist yet: the first run need not look for it.
@@ -194,10 +194,10 @@ impl Journal {
     /// process knows is all there is.
     pub async fn changes(&self) -> Result<Option<Loaded>> {
         let known = self.state().known.clone();
-        if let Some(known) = known {
-            if known == Known::default() || self.is_current(&known).await? {
-                return Ok(None);
-            }
+        if let Some(known) = known
+            && (known == Known::default() || self.is_current(&known).await?)
+        {
+            return Ok(None);
         }
         let load = self.settings.store.load(&self.settings.key, None);
         let loaded = self.within_time(load).await?.unwrap_or_default();
@@ -224,7 +224,9 @@ impl Journal {
             return Ok(false);
         }
         let tail = self.within_time(store.tail(key, 1)).await?;
-        Ok(tail.last().is_some_and(|placed| placed.entry.uuid == known.uuid))
+        Ok(tail
+            .last()
+            .is_some_and(|placed| placed.entry.uuid == known.uuid))
     }
 
     fn start(self: &Arc<Self>) {
@@ -328,7 +330,7 @@ impl Journal {
         }
     }
 
-    fn unavailable(&self, error: KernelError) -> KernelError {
+    fn unavailable(&self, error: &KernelError) -> KernelError {
         if error.kind() == ErrorKind::SessionLeaseLost {
             return fenced_out();
         }

@@ -73,7 +73,10 @@ impl Transcript {
     /// it stays in the store, on a branch of its own.
     pub fn rewind(&mut self, message: &str) -> bool {
         let names = |entry: &Entry| {
-            let id = entry.message.as_ref().and_then(|message| message.id.as_deref());
+            let id = entry
+                .message
+                .as_ref()
+                .and_then(|message| message.id.as_deref());
             entry.uuid.as_deref() == Some(message) || id == Some(message)
         };
         let Some(last) = self.entries.iter().rposition(names) else {
@@ -283,7 +286,8 @@ fn answers_one_of(entry: &Entry, calls: &HashSet<&str>) -> bool {
         .message
         .as_ref()
         .map_or(&[][..], |message| message.content.as_blocks());
-    let is_answer = |block: &Arc<ContentBlock>| block.answers().is_some_and(|id| calls.contains(id));
+    let is_answer =
+        |block: &Arc<ContentBlock>| block.answers().is_some_and(|id| calls.contains(id));
     !blocks.is_empty() && blocks.iter().all(is_answer)
 }
 

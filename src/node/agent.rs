@@ -9,9 +9,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Function, Promise, PromiseRaw};
 use napi_derive::napi;
 
-use crate::agent::{
-    Agent, ForkOptions, ListOptions, PromptRequest, ResumeOptions, StartOptions,
-};
+use crate::agent::{Agent, ForkOptions, ListOptions, PromptRequest, ResumeOptions, StartOptions};
 use crate::base::environment::Environment;
 
 use super::error::{promise, to_js};

@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub use fields::{Fields, pure_json};
 pub use limits::{Limits, Timeouts};
 use model::{ModelDefaults, ModelSettings};
-pub use session::Wiring;
 use session::SessionSettings;
+pub use session::Wiring;
 
 use crate::agent::hooks::HookTable;
 use crate::agent::host::FunctionId;

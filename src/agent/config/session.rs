@@ -126,7 +126,9 @@ fn given_store(
     fields: &Fields<'_>,
     wiring: &Wiring<'_>,
 ) -> Result<Option<SharedSessionStore>> {
-    let inner = fields.get("store").map(|value| ("config.session.store", value));
+    let inner = fields
+        .get("store")
+        .map(|value| ("config.session.store", value));
     let outer = config
         .get("sessionStore")
         .map(|value| ("config.sessionStore", value));

@@ -1,0 +1,60 @@
+/**
+ * Helpers of the tests of stored sessions.
+ *
+ * @module
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startEmulator } from '../../emulator/index.js';
+import { createAgent } from '../../index.js';
+import { configFor } from './boundary.js';
+
+/** A folder that is deleted after the test. */
+export function temporaryFolder(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'oak-test-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Databases that keep sessions when all agents are gone, by name. */
+export const DURABLE = {
+  sqlite: (folder) => ({ database: 'sqlite', path: join(folder, 'sessions.db') }),
+  file: (folder) => ({ database: 'file', path: join(folder, 'sessions') }),
+};
+
+/**
+ * An emulator and a way to make agents that share a database; everything is closed after the test,
+ * which fails if the gateway saw an invalid request.
+ *
+ * @param {import('node:test').TestContext} t
+ * @param {object} session `config.session`
+ * @param {object} [options] `rules`, `knobs` of the emulator; the rest is configuration
+ */
+export async function storedAgents(
+  t,
+  session,
+  { rules = [{ reply: 'Hello.' }], knobs, ...config } = {},
+) {
+  const emulator = await startEmulator({ rules, knobs });
+  t.after(async () => {
+    await emulator.close();
+    assert.deepEqual(emulator.violations, []);
+  });
+  const newAgent = (more) => {
+    const agent = createAgent({ ...configFor(emulator), session, ...config, ...more });
+    t.after(() => agent.close().catch(() => {}));
+    return agent;
+  };
+  return { emulator, newAgent };
+}
+
+/** Texts of the messages of a request, with their roles. */
+export function conversationIn(request) {
+  return request.body.messages.map(({ role, content }) => {
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+    return `${role}: ${blocks.map((block) => block.text ?? block.type).join(' ')}`;
+  });
+}
