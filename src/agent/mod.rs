@@ -6,6 +6,7 @@
 pub mod config;
 mod core;
 mod endpoint;
+pub mod history;
 mod hooks;
 mod host;
 mod host_tool;

@@ -1,7 +1,10 @@
 //! Prints the TypeScript types of data that crosses to JavaScript, for `npm run types`.
 #![expect(clippy::print_stdout, reason = "printing is what this program is for")]
 
-use open_agent_kernel::protocol::{AbortCause, LogLevel, Phase, RestartReason, ToolKind};
+use open_agent_kernel::protocol::{
+    AbortCause, CallStatus, ImageRef, LogLevel, MessagePart, MessageRecord, MessageStatus, Phase,
+    RestartReason, ToolKind,
+};
 use open_agent_kernel::render::{acp, events};
 use ts_rs::{Config, TS};
 
@@ -36,4 +39,9 @@ fn main() {
     declare::<acp::Element<'_>>(&config);
     declare::<events::IdleReason>(&config);
     declare::<events::Event<'_>>(&config);
+    declare::<ImageRef>(&config);
+    declare::<CallStatus>(&config);
+    declare::<MessagePart>(&config);
+    declare::<MessageStatus>(&config);
+    declare::<MessageRecord>(&config);
 }

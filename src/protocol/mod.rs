@@ -4,12 +4,14 @@
 
 mod content;
 mod entry;
+mod history;
 mod stored;
 mod update;
 mod usage;
 
 pub use content::{ContentBlock, ImageSource, MessageContent, ResultContent, Role};
 pub use entry::{Entry, EntryMessage, Thread};
+pub use history::{CallStatus, ImageRef, MessagePart, MessageRecord, MessageStatus};
 pub use stored::{MessageRef, StoredEntry};
 pub use update::{
     AbortCause, Body, ErrorInfo, LogLevel, Phase, RestartReason, RunSummary, StopReason, ToolKind,
