@@ -20,6 +20,11 @@ export {
   SessionStoreError,
   StorageError,
 } from './js/errors.js';
+export { CloudBaseSessionStore } from './js/session-store/cloudbase-session-store.js';
+export { InMemoryDriver } from './js/session-store/in-memory-driver.js';
+export { encodeSessionKey } from './js/session-store/key.js';
+export { openSessionStore } from './js/session-store/open.js';
+export { toSessionMessage } from './js/session-store/session-message.js';
 
 /** Version of the package. */
 export const VERSION = native.version();

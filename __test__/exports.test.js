@@ -8,8 +8,10 @@ import { offline, runClean } from './support/boundary.js';
 
 const NAMES = [
   'AcpStreamAdapter',
+  'CloudBaseSessionStore',
   'ConfigError',
   'HookError',
+  'InMemoryDriver',
   'InvalidConfigError',
   'KernelError',
   'ModelError',
@@ -17,9 +19,13 @@ const NAMES = [
   'ResourceError',
   'SandboxError',
   'SessionError',
+  'SessionStoreError',
   'StorageError',
   'VERSION',
   'createAgent',
+  'encodeSessionKey',
+  'openSessionStore',
+  'toSessionMessage',
 ];
 const PACKAGE = '@cloudbase/open-agent-kernel';
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));

@@ -9,8 +9,7 @@ import { run, script } from './run.js';
 
 const CHECKS = {
   rustfmt: () => cargo('fmt', '--check'),
-  clippy: () =>
-    cargo('clippy', '--quiet', '--all-targets', ...devFeatures, '--', '-D', 'warnings'),
+  clippy: () => cargo('clippy', '--quiet', '--all-targets', ...devFeatures, '--', '-D', 'warnings'),
   eslint: () => tool('eslint', '--max-warnings', '0', '.'),
   prettier: () => tool('prettier', '--check', '--log-level', 'warn', '.'),
 };

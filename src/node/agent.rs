@@ -16,6 +16,7 @@ use super::error::{promise, to_js};
 use super::host::JsHost;
 use super::session::{NativeSession, describe, json, to_text};
 use super::stopper::Stopper;
+use super::store::NativeStore;
 
 /// An agent.
 #[napi]
@@ -24,17 +25,20 @@ pub struct NativeAgent {
 }
 
 /// Checks a configuration and makes an agent. `config` is JSON text with marks in place of
-/// functions; `dispatch` calls them by number.
+/// functions; `dispatch` calls them by number. `store` is the driver behind a session store that this
+/// package made.
 #[napi(catch_unwind)]
 pub fn create_agent(
     env: &Env,
     config: String,
     environment: HashMap<String, String>,
     dispatch: Function<'_, String, Promise<String>>,
+    store: Option<&NativeStore>,
 ) -> napi::Result<NativeAgent> {
     let host = Arc::new(JsHost::new(&dispatch)?);
+    let store = store.map(NativeStore::shared);
     let made = json(&config)
-        .and_then(|config| Agent::create(&config, &Environment::read(&environment), host, None));
+        .and_then(|config| Agent::create(&config, &Environment::read(&environment), host, store));
     let agent = Arc::new(made.map_err(|error| to_js(env, &error))?);
     stop_with_environment(env, &agent)?;
     Ok(NativeAgent { agent })

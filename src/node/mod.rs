@@ -12,6 +12,7 @@ mod host;
 mod run;
 mod session;
 mod stopper;
+mod store;
 
 use napi_derive::napi;
 

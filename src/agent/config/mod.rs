@@ -9,6 +9,7 @@ mod limits;
 pub mod model;
 mod paths;
 pub mod session;
+pub mod store;
 mod tools;
 
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! `config.session`: where conversations are kept, and which one an agent goes on with.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +8,9 @@ use crate::base::clock::SharedClock;
 use crate::base::environment::Environment;
 use crate::error::{KernelError, Result};
 use crate::protocol::Json;
-use crate::store::session::{self, Durability, SharedSessionStore, StoreSpec};
+use crate::store::session::{self, SharedSessionStore, StoreSpec};
 
-use super::Fields;
+use super::{Fields, store};
 
 /// Time that a run waits for its entries to be stored.
 const STORE_TIMEOUT_MS: u64 = 10_000;
@@ -19,10 +18,6 @@ const STORE_TIMEOUT_MS: u64 = 10_000;
 const BUSY_TIMEOUT_MS: u64 = 20_000;
 /// Most milliseconds of a time limit.
 const MAX_MS: u64 = u32::MAX as u64;
-/// Prefix of the tables of a database.
-const TABLE_PREFIX: &str = "oak_";
-/// Where the driver `file` keeps sessions, below the home directory.
-const FILE_ROOT: &str = ".open-agent-sdk/sessions";
 
 /// How the sessions of an agent are kept.
 pub struct SessionSettings {
@@ -154,66 +149,21 @@ fn given_store(
     Err(KernelError::not_built(path))
 }
 
-/// The database of the user's own that `session.database` names.
+/// The database that `session.database` names; it must fit the provider.
 fn database(fields: &Fields<'_>, wiring: &Wiring<'_>) -> Result<Option<StoreSpec>> {
     let provider = fields.choice("provider", &["cloudbase", "self"])?;
-    let durability = match fields.choice("durability", &["process", "fsync"])? {
-        Some("fsync") => Durability::Fsync,
-        _ => Durability::Process,
-    };
-    let (path, url) = (fields.text("path")?, fields.text("url")?);
-    let prefix = fields.text("tablePrefix")?.unwrap_or(TABLE_PREFIX);
     let Some(database) = fields.string("database")? else {
+        store::settings(fields)?;
         return Ok(None);
     };
-    let own = match database {
-        "flexdb" => "cloudbase",
-        "memory" | "file" | "sqlite" | "pgsql" => "self",
-        "mongo" | "mysql" => {
-            return Err(KernelError::invalid(format!(
-                "config.session.database '{database}' is reserved for future use and not supported yet"
-            )));
-        }
-        _ => return Err(fields.wrong("database", "one of flexdb, memory, file, sqlite, pgsql")),
-    };
-    if provider.is_some_and(|provider| provider != own) {
+    let own = if database == "flexdb" { "cloudbase" } else { "self" };
+    let spec = store::spec(fields, wiring.environment.home.as_deref());
+    if provider.is_some_and(|provider| provider != own) && store::is_known(database) {
         return Err(KernelError::invalid(format!(
             "config.session.database '{database}' belongs to provider '{own}': leave the provider out"
         )));
     }
-    let needed = |key: &'static str, value: Option<&str>| {
-        let value = value.map(str::to_owned);
-        value.ok_or_else(|| fields.wrong(key, "given for this database"))
-    };
-    Ok(Some(match database {
-        "memory" => StoreSpec::Memory,
-        "file" => StoreSpec::File {
-            root: file_root(path, wiring.environment)?,
-            durability,
-        },
-        "sqlite" => StoreSpec::Sqlite {
-            path: needed("path", path)?.into(),
-            prefix: prefix.to_owned(),
-            durability,
-        },
-        "pgsql" => StoreSpec::Pgsql {
-            url: needed("url", url)?,
-            prefix: prefix.to_owned(),
-        },
-        _ => return Err(KernelError::not_built("config.session.database 'flexdb'")),
-    }))
-}
-
-/// A folder below the home directory unless one is named: a fixed one under a shared temporary folder
-/// could be made by somebody else first.
-fn file_root(path: Option<&str>, environment: &Environment) -> Result<PathBuf> {
-    match (path, &environment.home) {
-        (Some(path), _) => Ok(path.into()),
-        (None, Some(home)) => Ok(PathBuf::from(home).join(FILE_ROOT)),
-        (None, None) => Err(KernelError::invalid(
-            "config.session.path is required for the database 'file' when there is no home directory",
-        )),
-    }
+    spec.map(Some)
 }
 
 /// Whether CloudBase should keep the sessions, which it cannot yet.
