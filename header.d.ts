@@ -414,8 +414,10 @@ export interface Agent<E = AcpSessionUpdate> {
   /** Random id of this object. */
   readonly id: string;
   readonly name: string | undefined;
+  /** The stored conversations. */
+  readonly sessions: Sessions;
   /**
-   * Starts a conversation, or goes on with one that a live session of this agent holds.
+   * Starts a conversation, or goes on with the one that `conversationId` names.
    *
    * @throws {InvalidConfigError} a wrong user or conversation id
    * @throws {SessionError} `E_SESSION_OWNER`: the conversation belongs to another user;
@@ -423,18 +425,24 @@ export interface Agent<E = AcpSessionUpdate> {
    */
   startSession(options: SessionStartOptions): Promise<Session<E>>;
   /**
-   * Goes on with a conversation that a live session of this agent holds.
+   * Goes on with a stored conversation, or one that a live session of this agent holds. Its user is
+   * the stored one; `'resumed'` when none is stored and none is given.
    *
    * @param reference conversation id, or the text of `getState()`
    * @throws {ResourceError} there is none
+   * @throws {SessionError} `E_SESSION_OWNER`: it belongs to another user than the given one
    */
-  resumeSession(reference: string): Promise<Session<E>>;
+  resumeSession(reference: string, options?: ResumeOptions): Promise<Session<E>>;
   /**
    * One message to the end, in a session of its own unless `conversationId` is given. Rejects with
    * the error of the run; an abort resolves with `stopReason: 'aborted'`.
    */
   prompt(input: SessionInput, options?: AgentPromptOptions): Promise<PromptResult>;
-  /** Stops every run, ends every session and refuses new ones. */
+  /**
+   * Stops every run, ends every session and refuses new ones.
+   *
+   * @throws {SessionStoreError} `E_STORE_UNAVAILABLE`: entries are not stored
+   */
   close(options?: {
     /** Milliseconds to wait; clean-up then goes on by itself. Default: no limit. */
     deadlineMs?: number;
@@ -447,6 +455,29 @@ export interface SessionStartOptions {
   userId: string;
   /** 1 to 512 bytes without control characters. Default: a random UUID. */
   conversationId?: string;
+  /** At most 4,096 bytes. Default: that of an earlier start. */
+  title?: string;
+  /** At most 256 KiB of JSON. Default: that of an earlier start. */
+  metadata?: Record<string, unknown>;
+  /** Whether a conversation of another user passes to this one. Default: false. */
+  allowUserChange?: boolean;
+  /** Without `conversationId`: goes on with the newest conversation of the user. Default: false. */
+  continueRecent?: boolean;
+  /** Works on a copy of a stored conversation, under `conversationId` or a random id. */
+  fork?: ForkOptions & {
+    /** Id of the conversation to copy. */
+    from: string;
+  };
+  /** Goes on behind the message with this uuid or id; what came after it stays stored. */
+  resumeAt?: string;
+}
+
+/** Options of `resumeSession`. */
+export interface ResumeOptions {
+  /** The user; must be the stored one. Default: the stored one. */
+  userId?: string;
+  /** Whether the conversation passes to another user. Default: false. */
+  allowUserChange?: boolean;
 }
 
 /** Options of `agent.prompt`. */
@@ -505,6 +536,21 @@ export interface Session<E = AcpSessionUpdate> {
   close(): Promise<void>;
   /** Waits until no run is in progress and all clean-up is done. */
   settled(): Promise<void>;
+  /**
+   * What was said, oldest first: the newest records, or those before a cursor. Each record has a
+   * `cursor`; `nextCursor` is null at the beginning of the history. Pages neither repeat nor lose
+   * records, whatever is said meanwhile.
+   */
+  getHistory(options?: HistoryOptions): Promise<Page<MessageRecord>>;
+  /** Hides what was said so far from `getHistory`, for ever. The model still knows it. */
+  clearHistory(): Promise<void>;
+  /**
+   * Waits until every entry is in the store.
+   *
+   * @throws {SessionStoreError} `E_STORE_UNAVAILABLE`; `details.unsaved` has the uuids of the entries
+   *   that are not, which stay to be offered again
+   */
+  flush(): Promise<void>;
   /** Text that names this session, for `resumeSession`. */
   getState(): Promise<string>;
 }

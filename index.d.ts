@@ -416,8 +416,10 @@ export interface Agent<E = AcpSessionUpdate> {
   /** Random id of this object. */
   readonly id: string;
   readonly name: string | undefined;
+  /** The stored conversations. */
+  readonly sessions: Sessions;
   /**
-   * Starts a conversation, or goes on with one that a live session of this agent holds.
+   * Starts a conversation, or goes on with the one that `conversationId` names.
    *
    * @throws {InvalidConfigError} a wrong user or conversation id
    * @throws {SessionError} `E_SESSION_OWNER`: the conversation belongs to another user;
@@ -425,18 +427,24 @@ export interface Agent<E = AcpSessionUpdate> {
    */
   startSession(options: SessionStartOptions): Promise<Session<E>>;
   /**
-   * Goes on with a conversation that a live session of this agent holds.
+   * Goes on with a stored conversation, or one that a live session of this agent holds. Its user is
+   * the stored one; `'resumed'` when none is stored and none is given.
    *
    * @param reference conversation id, or the text of `getState()`
    * @throws {ResourceError} there is none
+   * @throws {SessionError} `E_SESSION_OWNER`: it belongs to another user than the given one
    */
-  resumeSession(reference: string): Promise<Session<E>>;
+  resumeSession(reference: string, options?: ResumeOptions): Promise<Session<E>>;
   /**
    * One message to the end, in a session of its own unless `conversationId` is given. Rejects with
    * the error of the run; an abort resolves with `stopReason: 'aborted'`.
    */
   prompt(input: SessionInput, options?: AgentPromptOptions): Promise<PromptResult>;
-  /** Stops every run, ends every session and refuses new ones. */
+  /**
+   * Stops every run, ends every session and refuses new ones.
+   *
+   * @throws {SessionStoreError} `E_STORE_UNAVAILABLE`: entries are not stored
+   */
   close(options?: {
     /** Milliseconds to wait; clean-up then goes on by itself. Default: no limit. */
     deadlineMs?: number;
@@ -449,6 +457,29 @@ export interface SessionStartOptions {
   userId: string;
   /** 1 to 512 bytes without control characters. Default: a random UUID. */
   conversationId?: string;
+  /** At most 4,096 bytes. Default: that of an earlier start. */
+  title?: string;
+  /** At most 256 KiB of JSON. Default: that of an earlier start. */
+  metadata?: Record<string, unknown>;
+  /** Whether a conversation of another user passes to this one. Default: false. */
+  allowUserChange?: boolean;
+  /** Without `conversationId`: goes on with the newest conversation of the user. Default: false. */
+  continueRecent?: boolean;
+  /** Works on a copy of a stored conversation, under `conversationId` or a random id. */
+  fork?: ForkOptions & {
+    /** Id of the conversation to copy. */
+    from: string;
+  };
+  /** Goes on behind the message with this uuid or id; what came after it stays stored. */
+  resumeAt?: string;
+}
+
+/** Options of `resumeSession`. */
+export interface ResumeOptions {
+  /** The user; must be the stored one. Default: the stored one. */
+  userId?: string;
+  /** Whether the conversation passes to another user. Default: false. */
+  allowUserChange?: boolean;
 }
 
 /** Options of `agent.prompt`. */
@@ -507,6 +538,21 @@ export interface Session<E = AcpSessionUpdate> {
   close(): Promise<void>;
   /** Waits until no run is in progress and all clean-up is done. */
   settled(): Promise<void>;
+  /**
+   * What was said, oldest first: the newest records, or those before a cursor. Each record has a
+   * `cursor`; `nextCursor` is null at the beginning of the history. Pages neither repeat nor lose
+   * records, whatever is said meanwhile.
+   */
+  getHistory(options?: HistoryOptions): Promise<Page<MessageRecord>>;
+  /** Hides what was said so far from `getHistory`, for ever. The model still knows it. */
+  clearHistory(): Promise<void>;
+  /**
+   * Waits until every entry is in the store.
+   *
+   * @throws {SessionStoreError} `E_STORE_UNAVAILABLE`; `details.unsaved` has the uuids of the entries
+   *   that are not, which stay to be offered again
+   */
+  flush(): Promise<void>;
   /** Text that names this session, for `resumeSession`. */
   getState(): Promise<string>;
 }
@@ -581,6 +627,64 @@ export declare class ModelError extends KernelError {}
 
 /** A hook failed, or did not settle in time. */
 export declare class HookError extends KernelError {}
+
+/** An array with the cursor of the next page; null on the last one. */
+export type Page<T> = T[] & { readonly nextCursor: string | null };
+
+/** The stored conversations of an agent; all are refused or empty when it stores none. */
+export interface Sessions {
+  /** The conversations, those with the newest entry first. */
+  list(options?: {
+    /** Only those of this user. Default: all. */
+    userId?: string;
+    /** 1 to 1,000. Default: 100. */
+    limit?: number;
+    /** `nextCursor` of an earlier page. */
+    cursor?: string;
+  }): Promise<Page<SessionSummary>>;
+  /** One conversation; null when there is none. */
+  get(conversationId: string): Promise<SessionSummary | null>;
+  /** Deletes everything that belongs to a conversation. One that does not exist is deleted already. */
+  delete(conversationId: string): Promise<void>;
+  /** @throws {ResourceError} there is none */
+  rename(conversationId: string, title: string): Promise<void>;
+  /** Sets the tag, or takes it away. @throws {ResourceError} there is none */
+  tag(conversationId: string, tag: string | null): Promise<void>;
+  /**
+   * Copies a conversation, or its beginning.
+   *
+   * @returns the id of the copy
+   * @throws {ResourceError} there is none, or no such message
+   * @throws {SessionStoreError} `E_SESSION_EXISTS`: the id of the copy is taken
+   */
+  fork(
+    conversationId: string,
+    options?: ForkOptions & {
+      /** Id of the copy. Default: a random UUID. */
+      conversationId?: string;
+    },
+  ): Promise<string>;
+}
+
+/** How much of a conversation is copied; at most one of the two. Default: all of it. */
+export interface ForkOptions {
+  /** Copies up to the message with this uuid or id, which is copied too. */
+  upToMessageId?: string;
+  /** Copies this many messages. */
+  upToMessageIndex?: number;
+}
+
+/** Options of `getHistory`. */
+export interface HistoryOptions {
+  /** Most records of the page, 1 to 1,000. Default: 100. */
+  limit?: number;
+  /** `cursor` of a record, or `nextCursor` of a page: goes on before it. */
+  cursor?: string;
+  /** Begins at the newest record created before this time, in milliseconds since the epoch. */
+  before?: number;
+  /** Ends before the newest record that was not created after this time. */
+  after?: number;
+}
 
 /** Names a transcript; without `subpath` the main one of a session. */
 export interface SessionKey {
@@ -671,8 +775,6 @@ export interface SessionMessageMeta {
   /** Milliseconds since the epoch. */
   mtime: number;
 }
-
-export type MessageStatus = 'pending' | 'streaming' | 'done' | 'error' | 'cancel';
 
 /** What a driver knows of a session beside its entries. */
 export interface DriverSession {
@@ -791,6 +893,42 @@ export declare class InMemoryDriver implements Required<SessionStoreDriver> {
   /** Forgets everything. */
   clearAll(): void;
 }
+
+/**
+ * What a session is doing.
+ */
+export type SessionStatus = 'idle' | 'running' | 'requires_action' | 'archived';
+
+/**
+ * What `agent.sessions` tells of a session.
+ */
+export type SessionSummary = {
+  conversationId: string;
+  /**
+   * Empty when it is not known.
+   */
+  userId: string;
+  title?: string;
+  tag?: string;
+  status: SessionStatus;
+  /**
+   * Milliseconds since the epoch.
+   */
+  createdAt: number;
+  /**
+   * Milliseconds since the epoch of the last stored entry.
+   */
+  updatedAt: number;
+  metadata?: Record<string, unknown>;
+  /**
+   * The first prompt, cut to 200 characters.
+   */
+  firstPrompt?: string;
+  /**
+   * The session that this one was forked from.
+   */
+  parentConversationId?: string;
+};
 
 /**
  * What the run is doing.
@@ -1112,3 +1250,90 @@ export type SessionEventData =
        */
       cause?: AbortCause;
     };
+
+/**
+ * Where an image is.
+ */
+export type ImageRef =
+  | { kind: 'cos'; fileId: string }
+  | { kind: 'base64'; dataUrl: string }
+  | { kind: 'url'; url: string };
+
+/**
+ * How far a call is. Stored histories hold all but `pending`.
+ */
+export type ToolStatus = 'pending' | 'executing' | 'done' | 'denied' | 'awaiting_approval';
+
+/**
+ * A part of a message.
+ */
+export type MessagePart =
+  | { type: 'text'; text: string }
+  | { type: 'thinking'; text: string }
+  | {
+      type: 'image';
+      /**
+       * `image/*` when it is not known.
+       */
+      mimeType: string;
+      ref: ImageRef;
+    }
+  | {
+      type: 'tool_call';
+      toolUseId: string;
+      /**
+       * The bare name for tools of `config.tools`.
+       */
+      toolName: string;
+      input: unknown;
+      status: ToolStatus;
+    }
+  | {
+      type: 'tool_result';
+      toolUseId: string;
+      /**
+       * As stored: a text or an array of content blocks; null when there is none.
+       */
+      output: unknown;
+      isError: boolean;
+      status: ToolStatus;
+    }
+  | {
+      type: 'tool_approval_required';
+      toolUseId: string;
+      toolName: string;
+      /**
+       * What would run.
+       */
+      input: unknown;
+    };
+
+/**
+ * How a message ended. Stored histories hold `done` and `error`.
+ */
+export type MessageStatus = 'pending' | 'streaming' | 'done' | 'error' | 'cancel';
+
+/**
+ * One message of the history: what a person wrote, or all that the agent answered to it.
+ */
+export type MessageRecord = {
+  /**
+   * Id of the first message in the record.
+   */
+  id: string;
+  conversationId: string;
+  role: 'user' | 'assistant' | 'system';
+  /**
+   * In the order in which they came; the result of a call follows the call.
+   */
+  parts: Array<MessagePart>;
+  status: MessageStatus;
+  /**
+   * Milliseconds since the epoch of the first message in the record.
+   */
+  createdAt: number;
+  /**
+   * Opaque. `getHistory({cursor})` continues before this record.
+   */
+  cursor: string;
+};

@@ -88,8 +88,6 @@ export interface SessionMessageMeta {
   mtime: number;
 }
 
-export type MessageStatus = 'pending' | 'streaming' | 'done' | 'error' | 'cancel';
-
 /** What a driver knows of a session beside its entries. */
 export interface DriverSession {
   sessionId: string;

@@ -9,7 +9,8 @@ import { InvalidConfigError, KernelError, errorFromCore, traced, typed } from '.
 import { prepareHooks } from './hooks.js';
 import { native } from './native.js';
 import { prepareLogger, prepareTelemetry } from './observers.js';
-import { ownFields, toPlainJson } from './plain.js';
+import { ownFields, read, toPlainJson } from './plain.js';
+import { nativeStoreOf } from './session-store/brand.js';
 import { Session, callOptions, inputJson, optionsJson } from './session.js';
 import { Sessions } from './sessions.js';
 import { stopperFor } from './stream.js';
@@ -93,8 +94,8 @@ class Agent {
  */
 export function createAgent(config) {
   const callbacks = new Callbacks();
-  const { text, output } = readConfig(config, callbacks);
-  const agent = created(() => native.createAgent(text, environment(), callbacks.dispatch));
+  const { text, output, store } = readConfig(config, callbacks);
+  const agent = created(() => native.createAgent(text, environment(), callbacks.dispatch, store));
   warn(agent);
   return new Agent(agent, output);
 }
@@ -120,10 +121,16 @@ function readConfig(config, callbacks) {
     fields.hooks = prepareHooks(fields.hooks);
     fields.logger = prepareLogger(fields.logger);
     fields.telemetry = prepareTelemetry(fields.telemetry);
+    const store = nativeStoreOf(fields.sessionStore ?? storeIn(fields.session));
     const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
     const revive = fields.streamFormat === 'events' ? reviveEvents : expandChunks;
-    return { text, output: { revive, adapter: fields.streamAdapter ?? undefined } };
+    return { text, store, output: { revive, adapter: fields.streamAdapter ?? undefined } };
   });
+}
+
+function storeIn(session) {
+  const isObject = typeof session === 'object' && session !== null;
+  return isObject ? read(session, 'store', 'config.session') : undefined;
 }
 
 /** In the format `'events'` an error is an object. */

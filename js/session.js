@@ -9,6 +9,7 @@ import { AdaptedStream } from './adapter.js';
 import { InvalidConfigError, traced, typed } from './errors.js';
 import { toJson } from './json.js';
 import { refuseUnbuilt } from './not-built.js';
+import { withCursor } from './page.js';
 import { ownFields, toPlainJson } from './plain.js';
 import { RunStream, reasonText, stopperFor } from './stream.js';
 
@@ -72,6 +73,16 @@ export class Session {
     await traced(this.#native.close());
   }
 
+  async getHistory(options) {
+    const text = optionsJson(options, 'getHistory options');
+    const { records, nextCursor } = JSON.parse(await traced(this.#native.history(text)));
+    return withCursor(records, nextCursor);
+  }
+
+  async clearHistory() {
+    await traced(this.#native.clearHistory());
+  }
+
   async flush() {
     await traced(this.#native.flush());
   }
@@ -86,13 +97,7 @@ export class Session {
 }
 
 refuseUnbuilt(Session, {
-  promises: [
-    'getHistory',
-    'clearHistory',
-    'snapshotWorkspace',
-    'restoreWorkspace',
-    'getRestoreStatus',
-  ],
+  promises: ['snapshotWorkspace', 'restoreWorkspace', 'getRestoreStatus'],
   streams: ['respondApproval', 'respondToolUse', 'respondAskUser'],
 });
 

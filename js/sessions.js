@@ -4,6 +4,7 @@
  * @module
  */
 import { InvalidConfigError, traced } from './errors.js';
+import { withCursor } from './page.js';
 import { optionsJson } from './session.js';
 
 /** The stored conversations of an agent. */
@@ -49,19 +50,6 @@ export class Sessions {
     const text = optionsJson(options, 'sessions.fork options');
     return traced(this.#native.forkSession(idText(conversationId, 'fork'), text));
   }
-}
-
-/**
- * An array with the cursor of the next page.
- *
- * @template T
- * @param {T[]} items
- * @param {string | null} nextCursor
- * @returns {T[] & { nextCursor: string | null }}
- */
-export function withCursor(items, nextCursor) {
-  // Not enumerable: to those who print or compare it, it is an array.
-  return Object.defineProperty(items, 'nextCursor', { value: nextCursor });
 }
 
 function idText(id, call) {

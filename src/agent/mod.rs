@@ -19,9 +19,10 @@ mod sessions;
 mod storage;
 
 pub use core::{Agent, PromptRequest};
+pub use history::HistoryQuery;
 pub use host::{FunctionId, Host, HostFailure};
 pub use input::SendOptions;
 pub use opening::{ResumeOptions, StartOptions};
 pub use run::RunHandle;
 pub use session::{PromptResult, Session};
-pub use sessions::{ForkOptions, ListOptions};
+pub use sessions::{ForkOptions, ListOptions, SessionStatus, SessionSummary};

@@ -21,6 +21,7 @@ use crate::protocol::{AbortCause, Json, StopReason, Usage};
 use crate::tool::SessionRef;
 
 use super::core::AgentCore;
+use super::history::{self, HistoryPage, HistoryQuery};
 use super::input::{Input, SendOptions};
 use super::run::{RunHandle, Starting, panicked, tell_end};
 use super::storage::Storage;
@@ -229,6 +230,18 @@ impl Session {
     /// Waits until every entry is in the store. Fails with what is not, which stays to be offered again.
     pub async fn flush(&self) -> Result<()> {
         self.journal.flush().await
+    }
+
+    /// A page of what was said, for a program to show.
+    pub async fn history(&self, query: &HistoryQuery) -> Result<HistoryPage> {
+        let (store, key) = (self.storage.store(), self.journal.key());
+        history::history(store.as_ref(), key, query, &[]).await
+    }
+
+    /// Hides what was said so far from the history; the model still knows it.
+    pub async fn clear_history(&self) -> Result<()> {
+        let (store, key) = (self.storage.store(), self.journal.key());
+        history::clear(store.as_ref(), key, &self.agent.clock).await
     }
 
     async fn finish(&self) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Prints the TypeScript types of data that crosses to JavaScript, for `npm run types`.
 #![expect(clippy::print_stdout, reason = "printing is what this program is for")]
 
+use open_agent_kernel::agent::{SessionStatus, SessionSummary};
 use open_agent_kernel::protocol::{
     AbortCause, CallStatus, ImageRef, LogLevel, MessagePart, MessageRecord, MessageStatus, Phase,
     RestartReason, ToolKind,
@@ -16,6 +17,8 @@ fn declare<T: TS>(config: &Config) {
 
 fn main() {
     let config = Config::default();
+    declare::<SessionStatus>(&config);
+    declare::<SessionSummary>(&config);
     declare::<Phase>(&config);
     declare::<ToolKind>(&config);
     declare::<LogLevel>(&config);

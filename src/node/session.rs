@@ -8,7 +8,7 @@ use napi_derive::napi;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::agent::{PromptResult, Session};
+use crate::agent::{HistoryQuery, PromptResult, Session};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::Json;
 use crate::render::acp::UsageTotals;
@@ -104,6 +104,28 @@ impl NativeSession {
     pub fn close<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
         let ended = self.session.close();
         promise(env, ended, |()| ())
+    }
+
+    /// A page of the history, as JSON text.
+    #[napi(catch_unwind)]
+    pub fn history<'env>(
+        &self,
+        env: &'env Env,
+        options: String,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let session = self.session.clone();
+        let work = async move {
+            let query = HistoryQuery::parse(&json(&options)?)?;
+            to_text(&session.history(&query).await?)
+        };
+        promise(env, work, |text| text)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn clear_history<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
+        let session = self.session.clone();
+        let work = async move { session.clear_history().await };
+        promise(env, work, |()| ())
     }
 
     /// Resolves when every entry is stored.

@@ -106,8 +106,14 @@ pub enum CallStatus {
 )]
 pub enum ImageRef {
     /// In cloud storage; `fileId` is a `cloud://` address that is signed again when it is needed.
-    Cos { file_id: String },
-    Base64 { data_url: String },
+    Cos {
+        file_id: String,
+    },
+    Base64 {
+        data_url: String,
+    },
     /// It may not be valid any more.
-    Url { url: String },
+    Url {
+        url: String,
+    },
 }

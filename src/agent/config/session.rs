@@ -156,7 +156,11 @@ fn database(fields: &Fields<'_>, wiring: &Wiring<'_>) -> Result<Option<StoreSpec
         store::settings(fields)?;
         return Ok(None);
     };
-    let own = if database == "flexdb" { "cloudbase" } else { "self" };
+    let own = if database == "flexdb" {
+        "cloudbase"
+    } else {
+        "self"
+    };
     let spec = store::spec(fields, wiring.environment.home.as_deref());
     if provider.is_some_and(|provider| provider != own) && store::is_known(database) {
         return Err(KernelError::invalid(format!(

@@ -41,10 +41,7 @@ pub fn spec(fields: &Fields<'_>, home: Option<&str>) -> Result<StoreSpec> {
 
 /// Whether the word names a database, one of later versions included.
 pub fn is_known(database: &str) -> bool {
-    matches!(
-        database,
-        "flexdb" | "memory" | "file" | "sqlite" | "pgsql"
-    )
+    matches!(database, "flexdb" | "memory" | "file" | "sqlite" | "pgsql")
 }
 
 /// What databases take, whichever it is.

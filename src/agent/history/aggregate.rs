@@ -144,7 +144,11 @@ impl<'a> Aggregator<'a> {
             return;
         };
         let created = draft.first.created_at;
-        if self.bounds.before_ms.is_some_and(|before| created >= before) {
+        if self
+            .bounds
+            .before_ms
+            .is_some_and(|before| created >= before)
+        {
             return;
         }
         self.bounds.before_ms = None;

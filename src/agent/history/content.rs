@@ -112,7 +112,10 @@ fn is_hidden(fields: &Json) -> bool {
 }
 
 fn blocks(fields: &Json) -> impl Iterator<Item = &Json> {
-    fields["message"]["content"].as_array().into_iter().flatten()
+    fields["message"]["content"]
+        .as_array()
+        .into_iter()
+        .flatten()
 }
 
 fn results_in(fields: &Json) -> impl Iterator<Item = CallResult> {
@@ -134,7 +137,10 @@ fn pieces(fields: &Json, is_user: bool) -> Vec<Piece> {
     let may_be_notice = is_user && fields["oak"]["kind"].is_null();
     let is_shown = |text: &str| !(may_be_notice && is_known_notice(text));
     if let Some(text) = fields["message"]["content"].as_str() {
-        return text_piece(text).filter(|_| is_shown(text)).into_iter().collect();
+        return text_piece(text)
+            .filter(|_| is_shown(text))
+            .into_iter()
+            .collect();
     }
     let mut images = 0;
     let pieces = blocks(fields).filter_map(|block| match block["type"].as_str()? {
@@ -201,7 +207,11 @@ fn address(url: String) -> ImageRef {
 /// address in an image block is one that the gateway could read then, and may have expired.
 fn named_ref(fields: &Json, n: usize) -> Option<ImageRef> {
     let named = &fields["oak"]["messageRef"];
-    let named = if named.is_array() { named.get(n)? } else { named };
+    let named = if named.is_array() {
+        named.get(n)?
+    } else {
+        named
+    };
     serde_json::from_value(named.clone()).ok()
 }
 

@@ -48,7 +48,16 @@ mod tests {
     #[test]
     fn what_encode_does_not_write_is_refused() {
         for cursor in [
-            "", "s", "1", "sZ", "s01", "s+1", "s-1", "s 1", "s1!", "szzzzzzzzzzzzzzz",
+            "",
+            "s",
+            "1",
+            "sZ",
+            "s01",
+            "s+1",
+            "s-1",
+            "s 1",
+            "s1!",
+            "szzzzzzzzzzzzzzz",
         ] {
             let error = decode(cursor).unwrap_err();
             assert_eq!(error.code(), "E_INVALID_CONFIG", "{cursor}");

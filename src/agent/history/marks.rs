@@ -154,7 +154,10 @@ mod tests {
         for kind in DENIALS {
             let reason = json!({"reason": "no", "type": kind}).to_string();
             assert_eq!(of(json!(reason), true), Outcome::Denied);
-            assert_eq!(of(json!([{"type": "text", "text": reason}]), true), Outcome::Denied);
+            assert_eq!(
+                of(json!([{"type": "text", "text": reason}]), true),
+                Outcome::Denied
+            );
             assert_eq!(of(json!(reason), false), Outcome::Done);
         }
         for fields in [

@@ -73,7 +73,10 @@ mod tests {
         assert_eq!(zero, none);
         let all = json!({"limit": 7, "before": 9.0, "after": 3, "cursor": "sz"});
         let all = HistoryQuery::parse(&all).unwrap();
-        assert_eq!((all.limit(), all.before_ms, all.after_ms), (7, Some(9), Some(3)));
+        assert_eq!(
+            (all.limit(), all.before_ms, all.after_ms),
+            (7, Some(9), Some(3))
+        );
         assert_eq!(all.cursor.as_deref(), Some("sz"));
     }
 

@@ -50,7 +50,9 @@ impl<'a> Source<'a> {
         match &self.loaded {
             Some(loaded) if !self.has_index => Ok(loaded.rows(before, limit)),
             _ => {
-                let SessionKey { project, session, .. } = self.key;
+                let SessionKey {
+                    project, session, ..
+                } = self.key;
                 self.store.index(project, session, before, limit).await
             }
         }
@@ -71,7 +73,10 @@ impl<'a> Source<'a> {
         match &self.loaded {
             Some(loaded) => Ok(loaded.behind(from)),
             None => {
-                let loaded = self.store.load(self.key, Some(from.saturating_sub(1))).await?;
+                let loaded = self
+                    .store
+                    .load(self.key, Some(from.saturating_sub(1)))
+                    .await?;
                 Ok(loaded.unwrap_or_default().entries)
             }
         }
@@ -103,7 +108,11 @@ impl Transcript {
         let mut last_ms = 0;
         for placed in entries {
             // An entry that comes again is a correction of the first one, whose place it takes.
-            let first = placed.entry.uuid.as_ref().and_then(|uuid| by_uuid.get(uuid));
+            let first = placed
+                .entry
+                .uuid
+                .as_ref()
+                .and_then(|uuid| by_uuid.get(uuid));
             if let Some(&first) = first {
                 transcript.entries[first].entry = placed.entry;
                 continue;
