@@ -1,1 +1,0 @@
-//! Histories of whole transcripts.
