@@ -176,10 +176,6 @@ impl Reader<'_> {
 
 /// The sequence to read below, so that no record that begins before a time is cut; the outer none
 /// when no message is that old.
-#[expect(
-    clippy::option_option,
-    reason = "nothing found, or found at the very end"
-)]
 async fn seek(source: &Source<'_>, before_ms: u64) -> Result<Option<Option<u64>>> {
     let (mut last, mut bound) = (None, None);
     loop {

@@ -70,16 +70,12 @@ impl<'a> Source<'a> {
 
     /// The entries from a sequence on.
     pub async fn behind(&self, from: u64) -> Result<Vec<Placed>> {
-        match &self.loaded {
-            Some(loaded) => Ok(loaded.behind(from)),
-            None => {
-                let loaded = self
-                    .store
-                    .load(self.key, Some(from.saturating_sub(1)))
-                    .await?;
-                Ok(loaded.unwrap_or_default().entries)
-            }
+        if let Some(loaded) = &self.loaded {
+            return Ok(loaded.behind(from));
         }
+        let after = Some(from.saturating_sub(1));
+        let loaded = self.store.load(self.key, after).await?;
+        Ok(loaded.unwrap_or_default().entries)
     }
 
     async fn entries(&self, rows: &[IndexRow]) -> Result<HashMap<String, Vec<StoredEntry>>> {
@@ -131,8 +127,8 @@ impl Transcript {
             self.rows.clear();
         }
         if let Some(message) = &placed.entry.message {
-            let places = self.by_message.entry(message.id.clone()).or_default();
-            if places.is_empty() {
+            let positions = self.by_message.entry(message.id.clone()).or_default();
+            if positions.is_empty() {
                 self.rows.push(IndexRow {
                     seq: placed.seq,
                     message_id: message.id.clone(),
@@ -140,7 +136,7 @@ impl Transcript {
                     created_at,
                 });
             }
-            places.push(self.entries.len());
+            positions.push(self.entries.len());
         }
         self.entries.push(placed);
     }
@@ -169,4 +165,70 @@ impl Transcript {
 
 fn time_of(entry: &StoredEntry) -> Option<u64> {
     entry.timestamp.as_deref().and_then(parse_timestamp)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn transcript(entries: &[Value]) -> Transcript {
+        let placed = (1..).zip(entries).map(|(seq, entry)| Placed {
+            seq,
+            entry: StoredEntry::parse(entry.to_string()).unwrap(),
+        });
+        Transcript::new(placed.collect())
+    }
+
+    fn entry(uuid: &str, message: &str, note: &str) -> Value {
+        json!({"type": "assistant", "uuid": uuid, "message": {"id": message}, "note": note})
+    }
+
+    fn rows(transcript: &Transcript) -> Vec<(u64, String)> {
+        let rows = transcript.rows(None, 10).into_iter();
+        rows.map(|row| (row.seq, row.message_id)).collect()
+    }
+
+    #[test]
+    fn an_entry_that_comes_again_corrects_the_first_in_its_place() {
+        let entries = [
+            entry("a", "m1", "old"),
+            entry("b", "m2", ""),
+            entry("a", "m1", "new"),
+            entry("c", "m1", ""),
+        ];
+        let transcript = transcript(&entries);
+        assert_eq!(
+            rows(&transcript),
+            [(2, "m2".to_owned()), (1, "m1".to_owned())]
+        );
+        let of = transcript.entries_of(&transcript.rows(None, 10));
+        let notes: Vec<_> = of["m1"]
+            .iter()
+            .map(|entry| entry.text().contains("new"))
+            .collect();
+        assert_eq!(notes, [true, false]);
+    }
+
+    #[test]
+    fn a_marker_hides_messages_for_ever() {
+        let entries = [
+            entry("a", "m1", ""),
+            json!({"type": MARKER, "uuid": "x"}),
+            entry("a", "m1", "corrected"),
+            entry("b", "m1", "continued"),
+            entry("c", "m2", ""),
+        ];
+        assert_eq!(rows(&transcript(&entries)), [(5, "m2".to_owned())]);
+    }
+
+    #[test]
+    fn an_entry_without_a_time_has_that_of_the_one_before() {
+        let mut first = entry("a", "m1", "");
+        first["timestamp"] = json!("2026-01-02T03:04:05.678Z");
+        let transcript = transcript(&[first, entry("b", "m2", "")]);
+        let rows = transcript.rows(None, 10);
+        assert!(rows.iter().all(|row| row.created_at == 1_767_323_045_678));
+    }
 }

@@ -5,6 +5,7 @@ mod records;
 mod stores;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -30,16 +31,23 @@ fn clock() -> SharedClock {
     Arc::new(SystemClock)
 }
 
-/// A store that forwards what it can do, and fails every other call.
+/// A store that forwards what it can do, fails every other call, and counts.
 struct Limited {
     inner: MemoryStore,
     caps: Caps,
+    loads: AtomicUsize,
+    /// Entries that were found by their messages.
+    found: AtomicUsize,
 }
 
 impl Limited {
-    fn boxed(caps: Caps) -> Box<dyn SessionStore> {
-        let inner = MemoryStore::new(clock());
-        Box::new(Self { inner, caps })
+    fn new(caps: Caps) -> Self {
+        Self {
+            inner: MemoryStore::new(clock()),
+            caps,
+            loads: AtomicUsize::new(0),
+            found: AtomicUsize::new(0),
+        }
     }
 
     fn able(&self, is_able: bool) -> &MemoryStore {
@@ -60,16 +68,16 @@ const LOAD_ONLY: Caps = Caps {
 
 /// Every kind of store that a history can come from.
 fn stores() -> Vec<Box<dyn SessionStore>> {
-    let can_do = |index, by_ids| Caps {
-        index,
+    let can_do = |by_ids, index| Caps {
         by_ids,
+        index,
         ..LOAD_ONLY
     };
     vec![
         Box::new(MemoryStore::new(clock())),
-        Limited::boxed(LOAD_ONLY),
-        Limited::boxed(can_do(true, false)),
-        Limited::boxed(can_do(false, true)),
+        Box::new(Limited::new(LOAD_ONLY)),
+        Box::new(Limited::new(can_do(false, true))),
+        Box::new(Limited::new(can_do(true, false))),
     ]
 }
 
@@ -101,6 +109,7 @@ impl SessionStore for Limited {
     }
 
     async fn load(&self, key: &SessionKey, after: Option<u64>) -> Result<Option<Loaded>> {
+        self.loads.fetch_add(1, Ordering::Relaxed);
         self.inner.load(key, after).await
     }
 
@@ -109,7 +118,9 @@ impl SessionStore for Limited {
     }
 
     async fn by_message_ids(&self, key: &SessionKey, ids: &[String]) -> Result<Vec<Placed>> {
-        self.able(self.caps.by_ids).by_message_ids(key, ids).await
+        let found = self.able(self.caps.by_ids).by_message_ids(key, ids).await?;
+        self.found.fetch_add(found.len(), Ordering::Relaxed);
+        Ok(found)
     }
 
     async fn index(

@@ -14,7 +14,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn new(seed: u64, steps: usize) -> Vec<Json> {
+    fn make(seed: u64, steps: usize) -> Vec<Json> {
         let mut conversation = Self {
             random: fastrand::Rng::with_seed(seed),
             entries: Vec::new(),
@@ -111,7 +111,7 @@ fn plain_history(entries: &[Json]) -> Vec<String> {
     let mut results = HashMap::new();
     let blocks = entries
         .iter()
-        .flat_map(|entry| entry["message"]["content"].as_array());
+        .filter_map(|entry| entry["message"]["content"].as_array());
     for block in blocks
         .flatten()
         .filter(|block| block["type"] == "tool_result")
@@ -139,7 +139,7 @@ fn plain_history(entries: &[Json]) -> Vec<String> {
                     parts.push(format!("'{}'", block["text"].as_str().unwrap()));
                 }
                 "thinking" => {
-                    parts.push(format!("thinks '{}'", block["thinking"].as_str().unwrap()))
+                    parts.push(format!("thinks '{}'", block["thinking"].as_str().unwrap()));
                 }
                 "tool_use" => parts.extend(plain_call(block["id"].as_str().unwrap(), &results)),
                 _ => {}
@@ -174,8 +174,8 @@ fn plain_call(id: &str, results: &HashMap<&str, &str>) -> Vec<String> {
 #[tokio::test]
 async fn pages_of_any_size_hold_what_the_whole_history_holds() {
     let mut records = 0;
-    for seed in 0..60 {
-        let entries = Conversation::new(seed, 10 + usize::try_from(seed).unwrap() * 3);
+    for seed in 0..30 {
+        let entries = Conversation::make(seed, 10 + usize::try_from(seed).unwrap() * 4);
         let stores = stores();
         // With everything and with nothing but `load`; the others only mix the two.
         for store in &stores[..2] {
@@ -188,7 +188,7 @@ async fn pages_of_any_size_hold_what_the_whole_history_holds() {
                 "seed {seed}"
             );
             records += whole.records.len();
-            for size in [1, 2, 3, 7, 20] {
+            for size in [1, 3, 20] {
                 assert_eq!(
                     in_pages(&**store, size).await,
                     whole.records,
@@ -202,7 +202,7 @@ async fn pages_of_any_size_hold_what_the_whole_history_holds() {
 
 #[tokio::test]
 async fn a_page_may_begin_at_any_record() {
-    let entries = Conversation::new(7, 200);
+    let entries = Conversation::make(7, 200);
     for store in stores() {
         append(&*store, &entries).await;
         let whole = page(&*store, &limit(1_000)).await.records;
@@ -255,7 +255,7 @@ async fn equal_times_do_not_matter_in_pages_of_one() {
 #[tokio::test]
 async fn entries_that_come_while_paging_change_no_older_page() {
     for store in stores() {
-        append(&*store, &Conversation::new(3, 100)).await;
+        append(&*store, &Conversation::make(3, 100)).await;
         let whole = page(&*store, &limit(1_000)).await.records;
         let first = page(&*store, &limit(3)).await;
         append(

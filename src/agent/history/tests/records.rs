@@ -94,12 +94,7 @@ async fn the_session_of_example_14_is_presentable_and_empty_once_cleared() {
         lines(&records),
         [
             "user: '列出文件'",
-            r#"assistant: '好的', t1 done, t1 -> [{"text":"a.txt","type":"text"}], '有一个文件'"#
-                .replace(
-                    r#"{"text":"a.txt","type":"text"}"#,
-                    r#"{"type":"text","text":"a.txt"}"#
-                )
-                .as_str(),
+            r#"assistant: '好的', t1 done, t1 -> [{"type":"text","text":"a.txt"}], '有一个文件'"#,
             "user: '删除它'",
             "assistant: '等待批准', t3 done, t3 -> \"removed\", '已删除'",
         ]
