@@ -175,8 +175,29 @@ export interface AgentConfig<F extends StreamFormat = 'acp'> {
   proxy?: string | false;
   /** Only `'bypassPermissions'`, the default: tools run without a question. */
   permissionMode?: 'bypassPermissions';
-  /** Only `{enabled: false}`: conversations live as long as their session object. */
-  session?: { enabled: false };
+  /** Where conversations are kept. Default: each lives as long as its session object. */
+  session?: SessionConfig;
+  /** The same as `session.store`. */
+  sessionStore?: SessionStore | TranscriptStore;
+  /** The conversation that `startSession` goes on with when it is given no id. */
+  sessionId?: string;
+  /** Whether `startSession` without an id goes on with the newest conversation. Default: false. */
+  continueRecentSession?: boolean;
+  /** Whether that conversation is copied first, once for the agent. Default: false. */
+  forkSession?: boolean;
+  /** The message, by its uuid or id, behind which that conversation goes on. */
+  resumeSessionAt?: string;
+  /** Whether `resumeSessionAt` that names no message is an error. Default: false. */
+  strictResume?: boolean;
+  /** Whether new messages are stored; otherwise stored conversations are only read. Default: true. */
+  persistSession?: boolean;
+  /**
+   * What to do about a call whose process ended before its result was stored. Default: the model is
+   * told that the outcome is unknown, and the tool is not run again unless it is `idempotent`.
+   *
+   * @returns nothing for the default, `'retry'` to run it again, `{result}` if the result is known
+   */
+  onUnknownOutcome?: (call: UnknownOutcome) => MaybePromise<void | 'retry' | { result: unknown }>;
   /** Only `{enabled: false}`. */
   sandbox?: { enabled: false };
 }

@@ -1,4 +1,5 @@
 import { say } from './default-model/language.js';
+import { asksLike, readLike, rememberedLike } from './default-model/likes.js';
 import { asksName, readName, rememberedName } from './default-model/names.js';
 import { findTool, plainName, readCallOrder } from './default-model/tools.js';
 import { asksWeather, readCity, weatherInput } from './default-model/weather.js';
@@ -38,22 +39,25 @@ export const defaultRules = [
     reply: askWeather,
   },
   {
-    name: 'what is my name',
-    when: (_request, { user }) => asksName(user),
+    name: 'what is my name, what do I like to eat',
+    when: (_request, { user }) => asksName(user) || asksLike(user),
     reply: (request, { user }) => {
-      const name = rememberedName(userTexts(request.messages));
-      if (name === null) {
-        return say(user, 'You have not told me your name yet.', '你还没有告诉我你的名字。');
-      }
-      return say(user, `Your name is ${name}.`, `你叫${name}。`);
+      const texts = userTexts(request.messages);
+      const answers = [];
+      if (asksName(user)) answers.push(sayName(user, rememberedName(texts)));
+      if (asksLike(user)) answers.push(sayLike(user, rememberedLike(texts)));
+      return answers.join(say(user, ' ', ''));
     },
   },
   {
-    name: 'my name is X',
-    when: (_request, { user }) => readName(user) !== null,
+    name: 'my name is X, my favourite dish is Y',
+    when: (_request, { user }) => readName(user) !== null || readLike(user) !== null,
     reply: (_request, { user }) => {
-      const name = readName(user);
-      return say(user, `Nice to meet you, ${name}!`, `很高兴认识你，${name}！`);
+      const [name, dish] = [readName(user), readLike(user)];
+      const answers = [];
+      if (name) answers.push(say(user, `Nice to meet you, ${name}!`, `很高兴认识你，${name}！`));
+      if (dish) answers.push(say(user, `I will remember: ${dish}.`, `我记住了：${dish}。`));
+      return answers.join(say(user, ' ', ''));
     },
   },
   {
@@ -86,6 +90,20 @@ export const defaultRules = [
       ),
   },
 ];
+
+function sayName(user, name) {
+  if (name === null) {
+    return say(user, 'You have not told me your name yet.', '你还没有告诉我你的名字。');
+  }
+  return say(user, `Your name is ${name}.`, `你叫${name}。`);
+}
+
+function sayLike(user, dish) {
+  if (dish === null) {
+    return say(user, 'You have not told me what you like to eat.', '你还没有告诉我你喜欢吃什么。');
+  }
+  return say(user, `You like ${dish}.`, `你喜欢吃${dish}。`);
+}
 
 function askWeather(request, { user, offered }) {
   const city = readCity(user);
