@@ -12,12 +12,21 @@ import { foldSessionSummary } from './summary.js';
 /** Summaries that are kept to fold the next entries into. */
 const KEPT = 1_000;
 
+/**
+ * The message index of a store, for the kernel: its methods with the project key of the store. Nothing
+ * when the value is no such store or its driver has no index of its own.
+ *
+ * @type {(store: unknown) => { querySessionMessages: Function, deleteSessionMessages: Function } | undefined}
+ */
+export let indexOf;
+
 /** Stores transcripts, their message index and their summaries through a driver. */
 export class CloudBaseSessionStore {
   #driver;
   #methods;
   #projectKey;
   #foldsSummaries;
+  #hasIndex;
   /** The last append of each session, by encoded key. */
   #appends = new Map();
   #summaries = new Map();
@@ -42,6 +51,7 @@ export class CloudBaseSessionStore {
       warnOfDerived(driver, derived);
       this.#driver = driver;
       this.#methods = methods;
+      this.#hasIndex = !derived.includes('querySessionMessages');
       this.#foldsSummaries = !derived.includes('upsertSummary');
       this.#projectKey = projectKey;
     });
@@ -101,6 +111,24 @@ export class CloudBaseSessionStore {
   /** The driver as it was given. */
   getDriver() {
     return this.#driver;
+  }
+
+  static {
+    indexOf = (store) =>
+      typeof store === 'object' && store !== null && #driver in store && store.#hasIndex
+        ? store.#index()
+        : undefined;
+  }
+
+  #index() {
+    return {
+      querySessionMessages: (projectKey, sessionId, options) => {
+        const key = this.#key({ projectKey, sessionId }, 'querySessionMessages');
+        return this.#methods.querySessionMessages(key.projectKey, key.sessionId, options);
+      },
+      deleteSessionMessages: (key) =>
+        this.#methods.deleteSessionMessages(this.#key(key, 'deleteSessionMessages')),
+    };
   }
 
   async #append(key, entries) {
