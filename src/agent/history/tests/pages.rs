@@ -353,7 +353,7 @@ async fn times_choose_where_to_start_and_stop() {
         }
         let mut query = HistoryQuery {
             limit: 1,
-            ..query(Some(7_000), None)
+            ..query(Some(4_000), None)
         };
         let mut ids = Vec::new();
         loop {
@@ -388,6 +388,28 @@ async fn a_time_far_back_is_found() {
             );
             assert_eq!(page.next_cursor.is_some(), n > 1);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_begins_before_the_time_is_whole() {
+    let (begin, later) = (1_000, 9_000);
+    let mut entries = vec![at(user("u", "go"), begin)];
+    for n in 0..700 {
+        let time = if n == 0 { begin } else { later };
+        let id = format!("m{n}");
+        entries.push(at(answer(&id, &id, text(&id)), time));
+    }
+    entries.extend((0..600).map(|n| at(user(&format!("p{n}"), "more"), later)));
+    let query = HistoryQuery {
+        before_ms: Some(begin + 1),
+        ..limit(1)
+    };
+    for store in stores() {
+        append(&*store, &entries).await;
+        let page = page(&*store, &query).await;
+        assert_eq!(page.records[0].id, "m0");
+        assert_eq!(page.records[0].parts.len(), 700);
     }
 }
 
