@@ -9,7 +9,8 @@ import { InvalidConfigError, KernelError, errorFromCore, traced, typed } from '.
 import { prepareHooks } from './hooks.js';
 import { native } from './native.js';
 import { prepareLogger, prepareTelemetry } from './observers.js';
-import { ownFields, read, toPlainJson } from './plain.js';
+import { ownFields, toPlainJson } from './plain.js';
+import { prepareStore } from './session-store/adapt.js';
 import { nativeStoreOf } from './session-store/brand.js';
 import { Session, callOptions, inputJson, optionsJson } from './session.js';
 import { Sessions } from './sessions.js';
@@ -121,16 +122,29 @@ function readConfig(config, callbacks) {
     fields.hooks = prepareHooks(fields.hooks);
     fields.logger = prepareLogger(fields.logger);
     fields.telemetry = prepareTelemetry(fields.telemetry);
-    const store = nativeStoreOf(fields.sessionStore ?? storeIn(fields.session));
+    const store = prepareStores(fields);
     const text = toPlainJson(fields, 'config', (callback) => callbacks.register(callback));
     const revive = fields.streamFormat === 'events' ? reviveEvents : expandChunks;
     return { text, store, output: { revive, adapter: fields.streamAdapter ?? undefined } };
   });
 }
 
-function storeIn(session) {
-  const isObject = typeof session === 'object' && session !== null;
-  return isObject ? read(session, 'store', 'config.session') : undefined;
+/**
+ * Prepares the session store of a configuration, wherever it stands.
+ *
+ * @returns {object | undefined} its driver in the core, when it is a store of this package
+ */
+function prepareStores(fields) {
+  const { session } = fields;
+  let found = nativeStoreOf(fields.sessionStore);
+  fields.sessionStore = prepareStore(fields.sessionStore, 'config.sessionStore');
+  if (typeof session === 'object' && session !== null && !Array.isArray(session)) {
+    const inner = ownFields(session, 'config.session');
+    found ??= nativeStoreOf(inner.store);
+    inner.store = prepareStore(inner.store, 'config.session.store');
+    fields.session = inner;
+  }
+  return found;
 }
 
 /** In the format `'events'` an error is an object. */

@@ -24,7 +24,7 @@ use crate::store::state::{
 };
 
 /// Time that a call may take.
-const CALL_TIME: Duration = Duration::from_secs(60);
+const CALL_TIME: Duration = Duration::from_mins(1);
 /// Member under which a record keeps what such stores have no place for.
 const OWN: &str = "oak";
 

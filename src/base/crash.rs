@@ -4,13 +4,14 @@
 //! with SIGKILL when it passes the point for the n-th time.
 
 /// Passes a point with a name.
-#[macro_export]
 macro_rules! crash_point {
     ($name:literal) => {
         #[cfg(feature = "crash-points")]
         $crate::base::crash::pass($name);
     };
 }
+
+pub(crate) use crash_point;
 
 /// Counts the pass and kills the process when its time has come.
 #[cfg(feature = "crash-points")]

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::{StreamExt, stream};
 
+use crate::base::crash::crash_point;
 use crate::base::telemetry;
-use crate::crash_point;
 use crate::error::KernelError;
 use crate::protocol::{Body, ContentBlock, Json, Phase, ToolStatus};
 use crate::tool::{Tool, ToolContext, ToolOutput, fit};

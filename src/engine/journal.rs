@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::base::clock::SharedClock;
+use crate::base::crash::crash_point;
 use crate::base::telemetry;
-use crate::crash_point;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{Entry, Json, StoredEntry};
 use crate::store::session::{
@@ -54,6 +54,8 @@ pub struct Journal {
     state: Mutex<State>,
     /// Changes whenever the writer has stored something or given up.
     progress: watch::Sender<u64>,
+    /// Somebody waits for the entries: the writer need not wait until its next attempt.
+    offered: Notify,
 }
 
 #[derive(Default)]
@@ -88,6 +90,7 @@ impl Journal {
             settings,
             state: Mutex::default(),
             progress,
+            offered: Notify::new(),
         })
     }
 
@@ -151,6 +154,7 @@ impl Journal {
     pub async fn flush(self: &Arc<Self>) -> Result<()> {
         let mut progress = self.progress.subscribe();
         self.start();
+        self.offered.notify_waiters();
         let stored = async {
             loop {
                 {
@@ -301,7 +305,10 @@ impl Journal {
             let Some(pause) = pause.filter(|_| error.kind() != ErrorKind::SessionLeaseLost) else {
                 return Err(error);
             };
-            self.settings.clock.sleep(*pause).await;
+            tokio::select! {
+                () = self.settings.clock.sleep(*pause) => {}
+                () = self.offered.notified() => {}
+            }
         }
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 
 use crate::base::cancel::{Interrupt, Interrupter};
+use crate::base::crash::crash_point;
 use crate::base::telemetry::{self, Trace};
-use crate::crash_point;
 use crate::error::{ErrorKind, KernelError};
 use crate::model::{Answer, AnswerBuilder, ModelEvent, truncated};
 use crate::protocol::{

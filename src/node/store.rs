@@ -51,10 +51,11 @@ pub fn open_store(env: &Env, settings: String, home: Option<String>) -> napi::Re
 
 /// A key as JavaScript writes it.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Key {
-    project_key: Arc<str>,
-    session_id: Arc<str>,
+    #[serde(rename = "projectKey")]
+    project: Arc<str>,
+    #[serde(rename = "sessionId")]
+    session: Arc<str>,
     subpath: Option<Arc<str>>,
 }
 
@@ -135,8 +136,8 @@ fn read_key(text: &str) -> Result<SessionKey> {
     let key: Key = serde_json::from_str(text)
         .map_err(|error| KernelError::invalid(format!("the key cannot be read: {error}")))?;
     Ok(SessionKey {
-        project: key.project_key,
-        session: key.session_id,
+        project: key.project,
+        session: key.session,
         subpath: key.subpath,
     })
 }

@@ -152,7 +152,7 @@ fn parent(entries: &[Entry], by_uuid: &HashMap<&str, usize>, position: usize) ->
     by_uuid.get(uuid).copied().or_else(|| {
         entries[..position]
             .iter()
-            .rposition(Entry::is_on_main_thread)
+            .rposition(|entry| entry.is_on_main_thread() && entry.message.is_some())
     })
 }
 

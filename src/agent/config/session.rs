@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::host::Host;
+use crate::agent::host_store::HostStore;
 use crate::base::clock::SharedClock;
 use crate::base::environment::Environment;
 use crate::error::{KernelError, Result};
@@ -138,15 +139,8 @@ fn given_store(
     if let Some(store) = &wiring.native_store {
         return Ok(Some(store.clone()));
     }
-    let methods = super::fields::methods(value);
-    let is_store =
-        (methods.contains(&"append") && methods.contains(&"load")) || methods.contains(&"save");
-    if !super::fields::is_object(value) || !is_store {
-        return Err(KernelError::invalid(format!(
-            "{path} must be an object with the functions append and load"
-        )));
-    }
-    Err(KernelError::not_built(path))
+    let store = HostStore::from_fields(path, value, wiring.host.clone(), wiring.clock.clone())?;
+    Ok(Some(Arc::new(store)))
 }
 
 /// The database that `session.database` names; it must fit the provider.

@@ -10,7 +10,7 @@ use crate::store::session::{SessionKey, SessionStore};
 
 /// Type of the entry that ends what is hidden, in stores without an index. Messages that began in
 /// front of the last one are not shown.
-pub(super) const MARKER: &str = "history-cleared";
+pub const MARKER: &str = "history-cleared";
 
 /// Hides what a session's history holds now, for ever. Messages that come later are shown. Nothing is
 /// done for a session that was never written.
@@ -42,7 +42,8 @@ async fn end(store: &dyn SessionStore, key: &SessionKey) -> Result<Option<u64>> 
     Ok(loaded.and_then(|loaded| loaded.entries.last().map(|placed| placed.seq)))
 }
 
-fn marker(clock: &SharedClock) -> Result<StoredEntry> {
+/// The entry that ends what is hidden.
+pub fn marker(clock: &SharedClock) -> Result<StoredEntry> {
     let entry = json!({
         "type": MARKER,
         "uuid": id::random(),

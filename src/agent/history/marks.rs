@@ -175,11 +175,11 @@ mod tests {
     fn notices_of_the_older_kernel_are_known_and_texts_of_people_are_not() {
         for notice in [
             "[系统通知] 请继续。",
-            "[系统通知] 用户已批准刚才的工具调用 `Bash`。请立即重新调用该工具完成原任务。",
-            "[系统通知] 用户已批准刚才的工具调用 `x`，参数如下：\n{\"a\":1}",
-            "[系统通知] 用户已拒绝刚才的工具调用 `mcp__fs__deleteFile`，原因：未给出原因。",
-            "[系统通知] 用户为刚才的工具调用 `get_weather` 提供了实际执行结果。请重新调用该工具。",
-            "[系统通知] 用户已回答了你刚才的提问。请重新调用 askUser 工具。",
+            "[系统通知] 用户已批准刚才的工具调用 `Bash`。（下文）",
+            "[系统通知] 用户已批准刚才的工具调用 `x`：\n{\"a\":1}",
+            "[系统通知] 用户已拒绝刚才的工具调用 `mcp__fs__deleteFile`（原因）",
+            "[系统通知] 用户为刚才的工具调用 `get_weather` 给了结果",
+            "[系统通知] 用户已回答了你刚才的提问（下文）",
         ] {
             assert!(is_known_notice(notice), "{notice}");
         }

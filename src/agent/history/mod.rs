@@ -31,7 +31,7 @@ use crate::error::Result;
 use crate::protocol::{Json, MessageRecord};
 use crate::store::session::{IndexRow, Placed, SessionKey, SessionStore};
 
-pub use clear::clear;
+pub use clear::{MARKER, clear, marker};
 pub use query::HistoryQuery;
 
 /// Rows that are read at once for each record that is wanted; a short turn has about four messages.

@@ -15,7 +15,7 @@ use crate::protocol::{Json, StoredEntry};
 use crate::store::session::SessionRow;
 
 /// Time that a call may take.
-const CALL_TIME: Duration = Duration::from_secs(60);
+const CALL_TIME: Duration = Duration::from_mins(1);
 
 /// Calls one store.
 pub struct Calls {
@@ -36,6 +36,10 @@ impl Calls {
 
     pub fn now_ms(&self) -> u64 {
         self.clock.now_ms()
+    }
+
+    pub fn clock(&self) -> &SharedClock {
+        &self.clock
     }
 
     /// Calls a function of the store and waits for what it gives.

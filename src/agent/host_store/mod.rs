@@ -19,6 +19,7 @@ use serde_json::json;
 use self::calls::Calls;
 use self::extent::Extents;
 use crate::agent::config::Fields;
+use crate::agent::history::{MARKER, marker};
 use crate::agent::host::{FunctionId, Host};
 use crate::base::clock::{SharedClock, parse_timestamp};
 use crate::error::{KernelError, Result};
@@ -226,8 +227,7 @@ impl SessionStore for HostStore {
         if !stored.iter().any(is_known) {
             return Ok(false);
         }
-        let argument =
-            json!({"key": key_json(key), "entries": self.calls.values(&[entry.clone()])?});
+        let argument = json!({"key": key_json(key), "entries": self.calls.values(std::slice::from_ref(entry))?});
         self.calls
             .call(self.functions.append, "append", argument)
             .await?;
@@ -280,8 +280,14 @@ impl SessionStore for HostStore {
         let shown = self.shown_messages(project, session).await?;
         let entries = self.read_all(&SessionKey::main(project, session)).await?;
         let mut rows = index_rows(&entries);
+        let is_marker = |placed: &&Placed| placed.entry.kind == MARKER;
+        let cleared = entries
+            .iter()
+            .rfind(is_marker)
+            .map_or(0, |placed| placed.seq);
         rows.retain(|row| {
-            before.is_none_or(|before| row.seq < before)
+            row.seq > cleared
+                && before.is_none_or(|before| row.seq < before)
                 && shown
                     .as_ref()
                     .is_none_or(|ids| ids.contains(&row.message_id))
@@ -291,18 +297,21 @@ impl SessionStore for HostStore {
         Ok(rows)
     }
 
-    /// Empties the index of the store, which cannot hide a part of it.
+    /// Empties the index of the store, and marks the transcript: a message that the store takes into its
+    /// index again stays hidden.
     async fn hide_through(&self, project: &str, session: &str, _seq: u64) -> Result<()> {
         let Some(delete) = self.functions.delete_messages else {
             return Err(self
                 .calls
                 .refused("deleteSessionMessages", "does not exist in this store"));
         };
-        let argument = json!({"key": key_json(&SessionKey::main(project, session))});
+        let key = SessionKey::main(project, session);
+        let argument = json!({"key": key_json(&key)});
         self.calls
             .call(delete, "deleteSessionMessages", argument)
-            .await
-            .map(drop)
+            .await?;
+        let marker = marker(self.calls.clock())?;
+        self.append(&key, &[marker], None).await.map(drop)
     }
 
     async fn register(

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 use super::{Inserted, SharedStateStore, StateKey, StateKind, StateRecord, StoreClock, Swapped};
 use crate::base::clock::SharedClock;
+use crate::base::crash::crash_point;
 use crate::base::id;
 use crate::base::process::ProcessId;
 use crate::base::telemetry;
-use crate::crash_point;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::Json;
 
