@@ -10,6 +10,7 @@
 #[macro_use]
 mod suite;
 
+mod file;
 mod memory;
 #[cfg(feature = "sqlite")]
 mod sqlite;

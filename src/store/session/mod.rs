@@ -3,6 +3,7 @@
 //! A driver keeps entries as the text they came in and finds them by sequence, uuid and message. It
 //! knows nothing of what a conversation is; every driver passes the suite in `tests/session_store`.
 
+mod file;
 mod memory;
 mod open;
 #[cfg(feature = "sqlite")]
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use file::{FileStore, ForkOptions, ListOptions, LoadOptions, default_root};
 pub use memory::MemoryStore;
 pub use open::{Durability, StoreSpec, open};
 #[cfg(feature = "sqlite")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{MemoryStore, SharedSessionStore};
+use super::{FileStore, MemoryStore, SharedSessionStore};
 use crate::base::clock::SharedClock;
 use crate::error::Result;
 
@@ -41,7 +41,9 @@ pub enum StoreSpec {
 pub fn open(spec: &StoreSpec, clock: SharedClock) -> Result<SharedSessionStore> {
     match spec {
         StoreSpec::Memory => Ok(Arc::new(MemoryStore::new(clock))),
-        StoreSpec::File { .. } => Err(not_in_this_build("file")),
+        StoreSpec::File { root, durability } => {
+            Ok(Arc::new(FileStore::new(root.clone(), *durability, clock)))
+        }
         #[cfg(feature = "sqlite")]
         StoreSpec::Sqlite {
             path,

@@ -3,6 +3,7 @@
 //! Every change is a compare-and-set on the version of a record. Drivers keep `data` opaque; typed
 //! views of it have files of their own. Every driver passes the suite in `tests/state_store`.
 
+mod file;
 mod lease;
 mod memory;
 #[cfg(feature = "sqlite")]
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use file::FileState;
 pub use lease::{Lease, LeaseKey, LeaseTimes, Owner};
 pub use memory::MemoryState;
 #[cfg(feature = "sqlite")]

@@ -1,0 +1,4 @@
+//! temp
+pub struct ForkOptions;
+pub struct ListOptions;
+pub struct LoadOptions;
