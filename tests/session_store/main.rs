@@ -12,5 +12,10 @@ mod suite;
 
 mod file;
 mod memory;
+#[cfg(feature = "pgsql")]
+mod pgsql;
+#[cfg(feature = "pgsql")]
+#[path = "../support/postgres.rs"]
+mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;

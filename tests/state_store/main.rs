@@ -12,6 +12,12 @@ mod suite;
 
 mod file;
 mod memory;
+#[cfg(feature = "pgsql")]
+mod pgsql;
+#[cfg(feature = "pgsql")]
+#[path = "../support/postgres.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod postgres;
 mod race;
 #[cfg(feature = "sqlite")]
 mod sqlite;

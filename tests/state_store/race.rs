@@ -21,6 +21,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 const PLACE: &str = "OAK_TEST_RACE_PLACE";
 const NUMBER: &str = "OAK_TEST_RACE_NUMBER";
 
+/// Whether this process is a racer, so that a test need not prepare a place.
+pub fn is_racer() -> bool {
+    std::env::var_os(PLACE).is_some()
+}
+
 /// Races, or is a racer. `test` is the path of the calling test below its crate; `place` makes a
 /// place for a store, with what must live as long as it; `open` opens a store at a place.
 pub async fn run<Guard>(
@@ -28,7 +33,8 @@ pub async fn run<Guard>(
     place: impl AsyncFnOnce() -> (String, Guard),
     open: impl Fn(&str) -> SharedStateStore,
 ) {
-    if let Ok(place) = std::env::var(PLACE) {
+    if is_racer() {
+        let place = std::env::var(PLACE).unwrap();
         let number = std::env::var(NUMBER).unwrap();
         return be_a_racer(open(&place), &number).await;
     }

@@ -6,6 +6,8 @@
 mod file;
 mod memory;
 mod open;
+#[cfg(feature = "pgsql")]
+mod pgsql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod summary;
@@ -17,6 +19,8 @@ use async_trait::async_trait;
 pub use file::{FileStore, ForkOptions, ListOptions, LoadOptions, default_root};
 pub use memory::MemoryStore;
 pub use open::{Durability, StoreSpec, open};
+#[cfg(feature = "pgsql")]
+pub use pgsql::PgsqlStore;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
 pub use summary::{Summary, fold};

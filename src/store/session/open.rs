@@ -1,5 +1,6 @@
 //! From a description of a store to the store. No I/O: a driver opens at its first call.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ pub enum Durability {
 }
 
 /// A store that the kernel has a driver for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum StoreSpec {
     Memory,
     File {
@@ -35,6 +36,18 @@ pub enum StoreSpec {
         url: String,
         prefix: String,
     },
+}
+
+/// The word for the driver: a url holds a password.
+impl fmt::Debug for StoreSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "Memory",
+            Self::File { .. } => "File",
+            Self::Sqlite { .. } => "Sqlite",
+            Self::Pgsql { .. } => "Pgsql",
+        })
+    }
 }
 
 /// The store of a description.
@@ -57,6 +70,11 @@ pub fn open(spec: &StoreSpec, clock: SharedClock) -> Result<SharedSessionStore> 
         )?)),
         #[cfg(not(feature = "sqlite"))]
         StoreSpec::Sqlite { .. } => Err(not_in_this_build("sqlite")),
+        #[cfg(feature = "pgsql")]
+        StoreSpec::Pgsql { url, prefix } => {
+            Ok(Arc::new(super::PgsqlStore::new(url, prefix, clock)?))
+        }
+        #[cfg(not(feature = "pgsql"))]
         StoreSpec::Pgsql { .. } => Err(not_in_this_build("pgsql")),
     }
 }

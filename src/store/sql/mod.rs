@@ -3,6 +3,8 @@
 //! The statements are those of both databases; a driver adds only what one of them can do better.
 //! Drivers of the stores themselves live in the rooms of their traits.
 
+#[cfg(feature = "pgsql")]
+pub mod pgsql;
 pub mod rows;
 pub mod schema;
 #[cfg(feature = "sqlite")]

@@ -6,6 +6,8 @@
 mod file;
 mod lease;
 mod memory;
+#[cfg(feature = "pgsql")]
+mod pgsql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -16,6 +18,8 @@ use async_trait::async_trait;
 pub use file::FileState;
 pub use lease::{Lease, LeaseKey, LeaseTimes, Owner};
 pub use memory::MemoryState;
+#[cfg(feature = "pgsql")]
+pub use pgsql::PgsqlState;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteState;
 

@@ -234,6 +234,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn durability_decides_what_a_commit_waits_for() {
+        for (durability, level) in [(Durability::Process, 1), (Durability::Fsync, 2)] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("oak.db");
+            let database = SqliteDatabase::new(&path, "oak_", durability).unwrap();
+            let read = |work: &Work<'_>| {
+                let setting = |name: &str| -> rusqlite::Result<rusqlite::types::Value> {
+                    let mut read = work.prepare(&format!("PRAGMA {name}"))?;
+                    read.query_row([], |row| row.get(0))
+                };
+                Ok((setting("synchronous")?, setting("journal_mode")?))
+            };
+            let (synchronous, journal) = database.write(read).await.unwrap();
+            assert_eq!(synchronous, i64::into(level));
+            assert_eq!(journal, "wal".to_owned().into());
+        }
+    }
+
+    #[tokio::test]
     async fn no_statement_reads_more_than_it_gives() {
         let folder = tempfile::tempdir().unwrap();
         let database = database(&folder);
