@@ -11,7 +11,7 @@ use super::{
     SessionStore, Summary, fenced_out, fold,
 };
 use crate::base::clock::SharedClock;
-use crate::crash_point;
+use crate::base::crash::crash_point;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::StoredEntry;
 use crate::store::sql::pgsql::{PgsqlDatabase, Transaction, Value, encoded, plain};

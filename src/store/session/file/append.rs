@@ -12,7 +12,7 @@ use super::opened::{Opened, Spot};
 use super::transcript::Transcript;
 use super::{document, fence, line};
 use crate::base::telemetry;
-use crate::crash_point;
+use crate::base::crash::crash_point;
 use crate::error::Result;
 use crate::protocol::StoredEntry;
 use crate::store::disk::{FileId, failed};
