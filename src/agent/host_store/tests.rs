@@ -1,3 +1,5 @@
+//! The adapter against a program that misbehaves.
+
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
