@@ -19,6 +19,8 @@ function withKey(path, value) {
 
 const NOT_STRING = [5, true, {}, []];
 const NOT_BOOLEAN = ['yes', 1, {}, []];
+const STORE = { append() {}, load() {} };
+const NOT_STORE = ['x', 5, {}, { append() {} }, { load() {} }, { append: 1, load: 2 }];
 const NOT_COUNT = ['5', -1, 1.5, NaN, Infinity, -Infinity, true, {}, [], 1n, 1e300];
 const NOT_OBJECT = ['x', 5, true, [], () => {}];
 
@@ -78,6 +80,23 @@ const BUILT = [
   ['permissions.canUseToolTimeoutMs', [0, 1000], NOT_COUNT],
   ['session', [{}, { enabled: false }], NOT_OBJECT],
   ['session.enabled', [false], NOT_BOOLEAN],
+  ['session.projectKey', ['p'], ['', ...NOT_STRING]],
+  ['session.tablePrefix', ['t_'], ['', 'a-b', '1', ...NOT_STRING]],
+  ['session.storeTimeoutMs', [0, 1000], NOT_COUNT],
+  ['session.busyTimeoutMs', [0, 1000], NOT_COUNT],
+  ['session.flush', ['batched', 'eager'], [5, true, '', 'never']],
+  ['session.durability', ['process', 'fsync'], [5, true, '', 'rename']],
+  ['session.onStoreFailure', ['fail', 'continue'], [5, true, '', 'ignore']],
+  ['session.database', ['memory', 'file'], [5, '', 'oracle', 'mongo', 'sqlite']],
+  ['session.store', [STORE], NOT_STORE],
+  ['sessionStore', [STORE], NOT_STORE],
+  ['sessionId', ['x'], ['', ...NOT_STRING]],
+  ['continueRecentSession', [true, false], NOT_BOOLEAN],
+  ['forkSession', [true, false], NOT_BOOLEAN],
+  ['resumeSessionAt', ['x'], ['', ...NOT_STRING]],
+  ['persistSession', [true, false], NOT_BOOLEAN],
+  ['strictResume', [true, false], NOT_BOOLEAN],
+  ['onUnknownOutcome', [() => {}], ['x', 5, {}]],
   ['sandbox', [{ enabled: false }], ['x', 5, true, []]],
   ['storage', [{ enabled: false }], ['x', 5, true]],
   ['userMemory', [false, {}], ['x', 5, []]],
@@ -121,14 +140,6 @@ const UNBUILT = [
   ['toolStore', [{}]],
   ['handoffs', [[{}]]],
   ['skills.enabled', ['all', ['a']]],
-  ['sessionStore', [{ append() {}, load() {} }]],
-  ['sessionId', ['x']],
-  ['continueRecentSession', [true]],
-  ['forkSession', [true]],
-  ['resumeSessionAt', ['x']],
-  ['persistSession', [true]],
-  ['strictResume', [true]],
-  ['onUnknownOutcome', [approve]],
   ['askUser', [true, { hint: false }]],
   ['hookRegistry', [{}]],
   ['agents', [{}]],

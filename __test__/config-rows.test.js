@@ -119,9 +119,16 @@ test('row 11: mongo and mysql are reserved, other databases unknown', async () =
   );
   await invalid(offline({ session: { database: 'sqlite' } }), 'session.path');
   await invalid(offline({ session: { database: 'pgsql' } }), 'session.url');
-  for (const session of [{ database: 'memory' }, { database: 'sqlite', path: '/tmp/x' }]) {
-    await unbuilt(offline({ session }), 'session');
+  await unbuilt(offline({ session: { database: 'flexdb' } }), 'session.database');
+  const credentials = { accessKey: 'k' };
+  for (const session of [
+    { database: 'memory' },
+    { database: 'sqlite', path: 'x', provider: 'self' },
+  ]) {
+    createAgent(offline({ session }));
+    createAgent(offline({ session: { ...session, enabled: true }, storage: { enabled: false } }));
   }
+  await unbuilt(offline({ credentials }), 'credentials');
 });
 
 test('row 12: session.enabled needs credentials or a key', async () => {
@@ -222,15 +229,17 @@ test('row 20: bad MCP servers are named with the missing field', async () => {
 
 test('row 21: a session store must have append and load', async () => {
   for (const store of ['x', 5, {}, { append() {} }, { load() {} }, { append: 1, load: 2 }]) {
-    await invalid(offline({ session: { store } }), 'session.store', 'append', 'load');
-    await invalid(offline({ sessionStore: store }), 'sessionStore', 'append', 'load');
+    const lacking = /must be an object|append|load/;
+    await invalid(offline({ session: { store } }), 'session.store', lacking);
+    await invalid(offline({ sessionStore: store }), 'sessionStore', lacking);
   }
   class Store {
     append() {}
     load() {}
   }
-  await unbuilt(offline({ session: { store: new Store() } }), 'session.store');
-  await unbuilt(offline({ session: { store: { save() {} } } }), 'session.store');
+  createAgent(offline({ session: { store: new Store() } }));
+  createAgent(offline({ session: { store: { save() {}, load() {} } } }));
+  await invalid(offline({ session: { store: { save() {} } } }), 'session.store', 'load');
 });
 
 test('row 22: snapshots need a sandbox that supports them', async () => {

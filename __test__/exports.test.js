@@ -89,7 +89,8 @@ test('a session has an id, its user and the calls', async () => {
   const session = await agent.startSession({ userId: 'ann' });
   assert.match(session.id, /^[0-9a-f-]{36}$/);
   assert.equal(session.userId, 'ann');
-  const calls = ['send', 'prompt', 'abort', 'close', 'settled', 'getState'];
+  const calls = ['send', 'prompt', 'abort', 'close', 'settled', 'getState', 'flush'];
+  calls.push('getHistory', 'clearHistory');
   for (const call of calls) assert.equal(typeof session[call], 'function', call);
   const state = { conversationId: session.id, schema: 'oak/v1/sessionRef' };
   assert.deepEqual(JSON.parse(await session.getState()), state);
@@ -100,7 +101,7 @@ test('a session has an id, its user and the calls', async () => {
 test('documented calls that do not exist yet reject as not built', async () => {
   const session = await entry.createAgent(offline()).startSession({ userId: 'ann' });
   const streams = ['respondApproval', 'respondToolUse', 'respondAskUser'];
-  const promises = ['getHistory', 'clearHistory', 'snapshotWorkspace', 'restoreWorkspace'];
+  const promises = ['snapshotWorkspace', 'restoreWorkspace'];
   for (const call of [...streams, ...promises, 'getRestoreStatus']) {
     const result = session[call]({});
     await assert.rejects(streams.includes(call) ? result.next() : result, (error) => {
