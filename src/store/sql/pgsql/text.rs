@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn forms_are_unique_and_in_order() {
-        let mut names = vec!["".to_owned(), "é\u{10ffff}".to_owned()];
+        let mut names = vec![String::new(), "é\u{10ffff}".to_owned()];
         let letters = ['\0', '\u{1}', '\u{2}', 'a'];
         for a in letters {
             names.push(a.to_string());
