@@ -31,8 +31,15 @@ async fn one_of_eight_processes_wins_each_swap() {
         return;
     }
     let test = "pgsql::one_of_eight_processes_wins_each_swap";
-    let place = async || (postgres::shared().unwrap().url(), ());
-    race::run(test, place, |place| store_at(place, "race_")).await;
+    let place = async || {
+        let url = postgres::shared().unwrap().url();
+        (format!("{url} {}", postgres::prefix()), ())
+    };
+    let open = |place: &str| {
+        let (url, prefix) = place.split_once(' ').unwrap();
+        store_at(url, prefix)
+    };
+    race::run(test, place, open).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,8 @@
 //! A PostgreSQL server for tests: on a temporary folder and a free port, gone with the test process.
 //!
-//! Included with `#[path]`. One server a test binary, started by the first test that needs it; a test
-//! takes tables of its own by [`prefix`].
+//! Included with `#[path]`. One server a test binary, started by the first test that needs it; under
+//! cargo-nextest, which makes a process of each test, one server a run. A test takes tables of its own
+//! by [`prefix`].
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +12,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -19,18 +19,46 @@ use tempfile::TempDir;
 /// Longest start on a slow machine.
 const START: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
-/// Waits for a word or the end of the test process, which closes the pipe however it ends, and stops
-/// the server. `keep` leaves its folder.
+/// Starts the server and stops it when nobody needs it any longer: a server of one process when its
+/// pipe ends, however the process ends (the word `keep` leaves the folder), a server of a run when no
+/// process that signed in is alive for a while.
 const KEEPER: &str = r#"
 trap '' INT HUP
-"$1/postgres" -D "$2/data" -p "$3" -c listen_addresses=127.0.0.1 -c unix_socket_directories="$2" \
-    -c fsync=off -c full_page_writes=off -c max_connections=200 -c shared_buffers=32MB \
-    >>"$2/log" 2>&1 &
+programs=$1 folder=$2 port=$3 whose=$4
+"$programs/postgres" -D "$folder/data" -p "$port" -c listen_addresses=127.0.0.1 \
+    -c unix_socket_directories="$folder" -c fsync=off -c full_page_writes=off \
+    -c max_connections=200 -c shared_buffers=32MB >>"$folder/log" 2>&1 &
 server=$!
-read -r word
+is_alive() {
+    if [ -d /proc/self ]; then [ -d "/proc/$1" ]; else ps -p "$1" >/dev/null 2>&1; fi
+}
+is_used() {
+    used=1
+    for user in "$folder"/users/*; do
+        [ -e "$user" ] || continue
+        if is_alive "${user##*/}"; then used=0; else rm -f "$user"; fi
+    done
+    return $used
+}
+until_unused() {
+    idle=0
+    while [ $idle -lt 10 ]; do
+        sleep 1
+        if is_used; then idle=0; else idle=$((idle + 1)); fi
+    done
+}
+word=
+if [ "$whose" = run ]; then
+    until_unused
+    # Nobody finds it any longer; who found it in this moment is waited for.
+    mv "$folder" "$folder.gone" && folder=$folder.gone
+    if is_used; then until_unused; fi
+else
+    read -r word
+fi
 kill -INT "$server"
 wait "$server"
-[ "$word" = keep ] || rm -rf "$2"
+[ "$word" = keep ] || rm -rf "$folder"
 "#;
 
 /// A running server.
@@ -38,51 +66,76 @@ pub struct Server {
     programs: PathBuf,
     folder: PathBuf,
     port: u16,
-    keeper: Child,
+    keeper: Option<Child>,
 }
 
-/// The server of this test binary; none when PostgreSQL is missing, which is told.
+/// The server of this test binary, or of the run; none when PostgreSQL is missing, which is told.
 pub fn shared() -> Option<&'static Server> {
-    static SHARED: LazyLock<Option<Server>> = LazyLock::new(Server::start);
+    static SHARED: LazyLock<Option<Server>> =
+        LazyLock::new(|| match std::env::var("NEXTEST_RUN_ID") {
+            Ok(run) => Server::of_run(&run),
+            Err(_) => Server::start(),
+        });
     SHARED.as_ref()
 }
 
 /// A prefix that no other test has.
 pub fn prefix() -> String {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    format!("t{}_", NEXT.fetch_add(1, Ordering::Relaxed))
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    format!("t{}_", &random[..16])
 }
 
 impl Server {
     /// A server of its own; none when PostgreSQL is missing, which is told. Panics then when
     /// `OAK_TEST_REQUIRE` names `postgres`.
     pub fn start() -> Option<Self> {
-        let Some(programs) = programs() else {
-            let required = std::env::var("OAK_TEST_REQUIRE").unwrap_or_default();
-            assert!(
-                !required.contains("postgres"),
-                "PostgreSQL is required and not installed"
-            );
-            // Past the capture of the test harness: a skip must be seen.
-            let _ = writeln!(std::io::stderr(), "skipped: PostgreSQL is not installed");
-            return None;
-        };
         // The keeper removes it: nothing drops what is static.
-        let folder = TempDir::new().unwrap().keep();
-        if let Some((user, group)) = other_user() {
-            chown(&folder, Some(user), Some(group)).unwrap();
+        let folder = || TempDir::new().unwrap().keep();
+        programs_or_skip().map(|programs| Self::start_in(programs, folder(), "process"))
+    }
+
+    /// The server of a run, started by the process that comes first.
+    fn of_run(run: &str) -> Option<Self> {
+        let programs = programs_or_skip()?;
+        let folder = std::env::temp_dir().join(format!("oak-postgres-{run}"));
+        let lock = Path::new(env!("CARGO_TARGET_TMPDIR")).join("postgres.lock");
+        let lock = fs::File::create(lock).unwrap();
+        lock.lock().unwrap();
+        let me = std::process::id().to_string();
+        let sign_in = || fs::write(folder.join("users").join(&me), "");
+        let port = sign_in().and_then(|()| fs::read_to_string(folder.join("port")));
+        if let Ok(port) = port {
+            return Some(Self {
+                programs,
+                port: port.parse().unwrap(),
+                folder,
+                keeper: None,
+            });
         }
+        // Of a process that was killed while it started the server.
+        let _ = fs::remove_dir_all(folder.join("data"));
+        let users = folder.join("users");
+        fs::create_dir_all(&users).unwrap();
+        give_away(&users);
+        sign_in().unwrap();
+        let server = Self::start_in(programs, folder, "run");
+        fs::write(server.folder.join("port"), server.port.to_string()).unwrap();
+        Some(server)
+    }
+
+    fn start_in(programs: PathBuf, folder: PathBuf, whose: &str) -> Self {
+        give_away(&folder);
         make_data(&programs, &folder);
         let port = free_port();
-        let keeper = keep(&programs, &folder, port);
+        let keeper = keep(&programs, &folder, port, whose);
         let server = Self {
             programs,
             folder,
             port,
-            keeper,
+            keeper: Some(keeper),
         };
         server.wait_until_ready();
-        Some(server)
+        server
     }
 
     /// Where it listens.
@@ -92,10 +145,11 @@ impl Server {
 
     /// Stops it and starts it again on the same data and port.
     pub fn restart(&mut self) {
-        let mut pipe = self.keeper.stdin.take().unwrap();
+        let mut keeper = self.keeper.take().unwrap();
+        let mut pipe = keeper.stdin.take().unwrap();
         pipe.write_all(b"keep\n").unwrap();
-        self.keeper.wait().unwrap();
-        self.keeper = keep(&self.programs, &self.folder, self.port);
+        keeper.wait().unwrap();
+        self.keeper = Some(keep(&self.programs, &self.folder, self.port, "process"));
         self.wait_until_ready();
     }
 
@@ -118,9 +172,23 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        let _ = self.keeper.wait();
+        if let Some(mut keeper) = self.keeper.take() {
+            drop(keeper.stdin.take());
+            let _ = keeper.wait();
+        }
     }
+}
+
+fn programs_or_skip() -> Option<PathBuf> {
+    let found = programs();
+    if found.is_none() {
+        let required = std::env::var("OAK_TEST_REQUIRE").unwrap_or_default();
+        let is_required = required.split(',').any(|part| part == "postgres");
+        assert!(!is_required, "PostgreSQL is required and not installed");
+        // Past the capture of the test harness: a skip must be seen.
+        let _ = writeln!(std::io::stderr(), "skipped: PostgreSQL is not installed");
+    }
+    found
 }
 
 /// The folder of the programs.
@@ -155,6 +223,13 @@ fn other_user() -> Option<(u32, u32)> {
     Some((fields[2].parse().unwrap(), fields[3].parse().unwrap()))
 }
 
+/// Gives a folder to the user that the server runs as.
+fn give_away(folder: &Path) {
+    if let Some((user, group)) = other_user() {
+        chown(folder, Some(user), Some(group)).unwrap();
+    }
+}
+
 fn command(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).env("LC_ALL", "C");
@@ -176,16 +251,18 @@ fn make_data(programs: &Path, folder: &Path) {
     );
 }
 
-fn keep(programs: &Path, folder: &Path, port: u16) -> Child {
-    let mut keep = command(Path::new("/bin/sh"), folder);
-    keep.args(["-c", KEEPER, "keeper"])
-        .arg(programs)
+fn keep(programs: &Path, folder: &Path, port: u16, whose: &str) -> Child {
+    let mut keep = command(Path::new("/bin/sh"), Path::new("/"));
+    keep.args(["-c", KEEPER, "keeper"]);
+    keep.arg(programs)
         .arg(folder)
-        .arg(port.to_string());
+        .arg(port.to_string())
+        .arg(whose);
     keep.stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    keep.spawn().unwrap()
+    // What ends the process group of a test does not end the server of the run.
+    keep.process_group(0).spawn().unwrap()
 }
 
 fn free_port() -> u16 {

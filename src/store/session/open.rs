@@ -79,6 +79,10 @@ pub fn open(spec: &StoreSpec, clock: SharedClock) -> Result<SharedSessionStore> 
     }
 }
 
+#[cfg(not(all(feature = "sqlite", feature = "pgsql")))]
 fn not_in_this_build(database: &str) -> crate::error::KernelError {
-    crate::error::KernelError::not_built(format!("session.database '{database}'"))
+    crate::error::KernelError::new(
+        crate::error::ErrorKind::NotImplemented,
+        format!("session.database '{database}': this build of the kernel has no such driver"),
+    )
 }
