@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub use file::{FileStore, ForkOptions, ListOptions, LoadOptions, default_root};
+pub use file::{Documents, FileStore, ForkOptions, ListOptions, LoadOptions, default_root};
 pub use memory::MemoryStore;
 pub use open::{Durability, StoreSpec, open};
 #[cfg(feature = "pgsql")]

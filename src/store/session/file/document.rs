@@ -5,12 +5,17 @@
 
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
 
+use serde::Deserializer;
+use serde::de::{MapAccess, Visitor};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::line;
 use crate::base::clock::parse_timestamp;
+use crate::base::id;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{Json, JsonMap, StoredEntry};
 
@@ -53,6 +58,48 @@ pub fn parse(text: &[u8]) -> Option<Document> {
     Some(Document { metadata, messages })
 }
 
+/// The metadata of a document, read no further than that: it stands in front of the messages.
+pub fn read_metadata(file: File) -> Option<JsonMap> {
+    let mut first = First::default();
+    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
+    // Stopping behind the metadata is an error to the reader.
+    let _ = reader.deserialize_map(&mut first);
+    first.metadata
+}
+
+/// Whether metadata is that of a session as it is now.
+pub fn is_of(metadata: &JsonMap, id: &str, updated_at: u64) -> bool {
+    let document = Document {
+        metadata: metadata.clone(),
+        messages: Vec::new(),
+    };
+    let text = |key: &str| metadata.get(key).and_then(Json::as_str);
+    document.is_complete()
+        && text("id") == Some(id)
+        && text("updatedAt").and_then(parse_timestamp) == Some(updated_at)
+}
+
+/// Takes the first member of a document if that is the metadata.
+#[derive(Default)]
+struct First {
+    metadata: Option<JsonMap>,
+}
+
+impl<'de> Visitor<'de> for &mut First {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a transcript document")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        if map.next_key::<String>()?.as_deref() == Some("metadata") {
+            self.metadata = map.next_value()?;
+        }
+        Ok(())
+    }
+}
+
 /// The lines that the transcript file of a document's text would have. Those of an unreadable document
 /// are one damaged line.
 pub fn lines_of(text: &[u8]) -> Result<Vec<u8>> {
@@ -64,43 +111,66 @@ pub fn lines_of(text: &[u8]) -> Result<Vec<u8>> {
 
 pub fn lines(document: &Document) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
-    for (seq, entry) in (1..).zip(entries(&document.metadata, &document.messages)?) {
+    let entries = entries(&document.metadata, &document.messages, Chain::default())?;
+    for (seq, entry) in (1..).zip(entries) {
         line::write(&mut lines, seq, &entry, 0)?;
     }
     Ok(lines)
 }
 
-/// Messages as a chain of entries.
-pub fn entries(metadata: &JsonMap, messages: &[Json]) -> Result<Vec<StoredEntry>> {
-    let mut uuids = HashSet::new();
-    let mut parent = Json::Null;
+/// What messages are put behind.
+#[derive(Default)]
+pub struct Chain {
+    /// Messages in front.
+    pub count: usize,
+    /// The uuid of the last entry.
+    pub last: Option<String>,
+    /// Uuids that are taken.
+    pub uuids: HashSet<String>,
+}
+
+/// Messages as entries behind a chain.
+pub fn entries(
+    metadata: &JsonMap,
+    messages: &[Json],
+    mut chain: Chain,
+) -> Result<Vec<StoredEntry>> {
     let mut entries = Vec::new();
-    for (position, message) in messages.iter().enumerate() {
+    for message in messages {
         let mut fields = entry_fields(message);
-        let uuid = uuid_of(&fields, message)
-            .filter(|uuid| !uuids.contains(uuid))
-            .unwrap_or_else(|| derived_uuid(position, message));
-        uuids.insert(uuid.clone());
-        if !fields.contains_key("parentUuid") {
-            fields.insert("parentUuid".to_owned(), parent);
-        }
-        parent = json!(uuid);
-        fields.insert("uuid".to_owned(), parent.clone());
+        let uuid = chain.free_uuid(&fields, message);
+        let parent = chain.last.replace(uuid.clone());
+        let parent = json!(parent);
+        fields.entry("parentUuid").or_insert(parent);
+        fields.insert("uuid".to_owned(), json!(uuid));
         for (key, source) in [("sessionId", "id"), ("timestamp", "createdAt")] {
-            if let Some(value) = metadata.get(source).filter(|_| !fields.contains_key(key)) {
-                fields.insert(key.to_owned(), value.clone());
+            if let Some(value) = metadata.get(source) {
+                fields.entry(key).or_insert(value.clone());
             }
         }
-        let text = Json::Object(fields).to_string();
-        let entry = StoredEntry::parse(text);
+        let entry = StoredEntry::parse(Json::Object(fields).to_string());
         entries.push(entry.map_err(|error| {
+            let position = chain.count;
             KernelError::new(
                 ErrorKind::SerializeFailed,
                 format!("messages[{position}]: {error}"),
             )
         })?);
+        chain.uuids.insert(uuid);
+        chain.count += 1;
     }
     Ok(entries)
+}
+
+impl Chain {
+    /// The message's own uuid; where it has none, or another entry has it, one made from it.
+    fn free_uuid(&self, fields: &JsonMap, message: &Json) -> String {
+        let is_free = |uuid: &String| !self.uuids.contains(uuid);
+        uuid_of(fields, message)
+            .filter(is_free)
+            .or_else(|| Some(derived_uuid(self.count, message)).filter(is_free))
+            .unwrap_or_else(id::random)
+    }
 }
 
 /// The entry of a message, without its place in the chain.
@@ -269,7 +339,8 @@ mod tests {
 
     fn chain(messages: &[Json]) -> Vec<StoredEntry> {
         let metadata = json!({"id": "s", "createdAt": "2026-01-02T03:04:05.678Z"});
-        entries(metadata.as_object().unwrap(), messages).unwrap()
+        let metadata = metadata.as_object().unwrap();
+        entries(metadata, messages, Chain::default()).unwrap()
     }
 
     fn plain_messages(entries: &[StoredEntry]) -> Vec<Json> {

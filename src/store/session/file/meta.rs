@@ -14,7 +14,8 @@ pub const NAME: &str = "meta.json";
 const VERSION: u64 = 1;
 
 /// Members of a document that are made anew for each.
-const OF_ALL_DOCUMENTS: [&str; 5] = ["id", "createdAt", "updatedAt", "messageCount", "fileSize"];
+pub const OF_ALL_DOCUMENTS: [&str; 5] =
+    ["id", "createdAt", "updatedAt", "messageCount", "fileSize"];
 
 /// The content of the file. Members that are not known are kept.
 #[derive(Debug, Default)]

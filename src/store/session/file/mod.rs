@@ -19,13 +19,14 @@ mod meta;
 mod opened;
 mod side;
 mod transcript;
+mod whole;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub use facade::{ForkOptions, ListOptions, LoadOptions};
+pub use facade::{Documents, ForkOptions, ListOptions, LoadOptions};
 
 use self::files::Files;
 use super::{
@@ -74,6 +75,20 @@ impl FileStore {
             state: Arc::new(state),
             files: Arc::new(Files::new(root, durability, clock, max_bytes)),
         }
+    }
+
+    /// The operations on whole sessions by a string id.
+    pub fn documents(&self) -> Documents {
+        Documents::new(self.files.clone())
+    }
+
+    /// Writes the document of a session from its entries; nothing when there is no such session.
+    pub async fn fold(&self, key: &SessionKey) -> Result<()> {
+        let key = key.clone();
+        self.run(move |files| {
+            files.change_existing(&key.project, &key.session, |session| session.fold())
+        })
+        .await
     }
 
     /// Runs what waits for the file system where that holds nobody up.

@@ -184,6 +184,11 @@ impl Transcript {
         self.mark.last().is_some_and(|last| *last != b'\n')
     }
 
+    /// Leaves out sequences up to one that was given before.
+    pub fn skip_to(&mut self, seq: u64) {
+        self.skipped = self.skipped.max(seq.saturating_sub(self.last_seq));
+    }
+
     /// The number of damaged lines behind the known part; none when there are none.
     pub fn unsettled(&self, content: &Content) -> Result<Option<u64>> {
         let length = self.file.length.saturating_sub(self.end);
