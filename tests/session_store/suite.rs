@@ -92,21 +92,21 @@ macro_rules! session_store_suite {
 }
 
 /// The key that most cases use.
-fn key() -> SessionKey {
+pub fn key() -> SessionKey {
     SessionKey::main("p", "s")
 }
 
-fn entry(value: Json) -> StoredEntry {
+pub fn entry(value: Json) -> StoredEntry {
     StoredEntry::parse(value.to_string()).unwrap()
 }
 
 /// An entry that has a uuid and is no message.
-fn noted(uuid: &str, n: u64) -> StoredEntry {
+pub fn noted(uuid: &str, n: u64) -> StoredEntry {
     entry(json!({"type": "note", "uuid": uuid, "n": n}))
 }
 
 /// A message of one entry; all of them at the same time.
-fn message(id: &str, role: &str) -> StoredEntry {
+pub fn message(id: &str, role: &str) -> StoredEntry {
     message_part(&format!("uuid of {id}"), id, role)
 }
 
@@ -127,12 +127,12 @@ fn texts(placed: &[Placed]) -> Vec<Json> {
         .collect()
 }
 
-fn uuids(placed: &[Placed]) -> Vec<String> {
+pub fn uuids(placed: &[Placed]) -> Vec<String> {
     let uuids = placed.iter().map(|placed| placed.entry.uuid.clone());
     uuids.map(Option::unwrap_or_default).collect()
 }
 
-async fn all(store: &SharedSessionStore, key: &SessionKey) -> Vec<Placed> {
+pub async fn all(store: &SharedSessionStore, key: &SessionKey) -> Vec<Placed> {
     let loaded = store.load(key, None).await.unwrap().unwrap();
     assert_eq!(loaded.damage, None);
     let seqs: Vec<u64> = loaded.entries.iter().map(|placed| placed.seq).collect();
