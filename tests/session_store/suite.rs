@@ -110,7 +110,7 @@ pub fn message(id: &str, role: &str) -> StoredEntry {
     message_part(&format!("uuid of {id}"), id, role)
 }
 
-fn message_part(uuid: &str, id: &str, role: &str) -> StoredEntry {
+pub fn message_part(uuid: &str, id: &str, role: &str) -> StoredEntry {
     entry(json!({
         "type": role,
         "uuid": uuid,

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 use serde::Deserializer;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -58,13 +58,13 @@ pub fn parse(text: &[u8]) -> Option<Document> {
     Some(Document { metadata, messages })
 }
 
-/// The metadata of a document, read no further than that: it stands in front of the messages.
+/// The metadata of a document, without keeping anything else of it.
 pub fn read_metadata(file: File) -> Option<JsonMap> {
-    let mut first = First::default();
+    let mut search = Search::default();
     let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
     // Stopping behind the metadata is an error to the reader.
-    let _ = reader.deserialize_map(&mut first);
-    first.metadata
+    let _ = reader.deserialize_map(&mut search);
+    search.metadata
 }
 
 /// Whether metadata is that of a session as it is now.
@@ -79,13 +79,13 @@ pub fn is_of(metadata: &JsonMap, id: &str, updated_at: u64) -> bool {
         && text("updatedAt").and_then(parse_timestamp) == Some(updated_at)
 }
 
-/// Takes the first member of a document if that is the metadata.
+/// Looks for the metadata of a document.
 #[derive(Default)]
-struct First {
+struct Search {
     metadata: Option<JsonMap>,
 }
 
-impl<'de> Visitor<'de> for &mut First {
+impl<'de> Visitor<'de> for &mut Search {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -93,8 +93,12 @@ impl<'de> Visitor<'de> for &mut First {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        if map.next_key::<String>()?.as_deref() == Some("metadata") {
-            self.metadata = map.next_value()?;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "metadata" {
+                self.metadata = map.next_value()?;
+                break;
+            }
+            map.next_value::<IgnoredAny>()?;
         }
         Ok(())
     }
