@@ -21,7 +21,7 @@ async fn fresh_forgetful() -> (SharedSessionStore, ()) {
 }
 
 impl Forgetful {
-    fn new(&self) -> FileStore {
+    fn anew(&self) -> FileStore {
         open(self.0.path())
     }
 }
@@ -29,7 +29,7 @@ impl Forgetful {
 #[async_trait]
 impl SessionStore for Forgetful {
     fn caps(&self) -> Caps {
-        self.new().caps()
+        self.anew().caps()
     }
     async fn append(
         &self,
@@ -37,25 +37,25 @@ impl SessionStore for Forgetful {
         entries: &[StoredEntry],
         epoch: Option<u64>,
     ) -> Result<u64> {
-        self.new().append(key, entries, epoch).await
+        self.anew().append(key, entries, epoch).await
     }
     async fn replace(&self, key: &SessionKey, entry: &StoredEntry) -> Result<bool> {
-        self.new().replace(key, entry).await
+        self.anew().replace(key, entry).await
     }
     async fn fence(&self, project: &str, session: &str, epoch: u64) -> Result<()> {
-        self.new().fence(project, session, epoch).await
+        self.anew().fence(project, session, epoch).await
     }
     async fn head(&self, key: &SessionKey) -> Result<Option<Head>> {
-        self.new().head(key).await
+        self.anew().head(key).await
     }
     async fn load(&self, key: &SessionKey, after: Option<u64>) -> Result<Option<Loaded>> {
-        self.new().load(key, after).await
+        self.anew().load(key, after).await
     }
     async fn tail(&self, key: &SessionKey, count: usize) -> Result<Vec<Placed>> {
-        self.new().tail(key, count).await
+        self.anew().tail(key, count).await
     }
     async fn by_message_ids(&self, key: &SessionKey, ids: &[String]) -> Result<Vec<Placed>> {
-        self.new().by_message_ids(key, ids).await
+        self.anew().by_message_ids(key, ids).await
     }
     async fn index(
         &self,
@@ -64,10 +64,10 @@ impl SessionStore for Forgetful {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<IndexRow>> {
-        self.new().index(project, session, before, limit).await
+        self.anew().index(project, session, before, limit).await
     }
     async fn hide_through(&self, project: &str, session: &str, seq: u64) -> Result<()> {
-        self.new().hide_through(project, session, seq).await
+        self.anew().hide_through(project, session, seq).await
     }
     async fn register(
         &self,
@@ -75,10 +75,10 @@ impl SessionStore for Forgetful {
         session: &str,
         registration: &Registration,
     ) -> Result<()> {
-        self.new().register(project, session, registration).await
+        self.anew().register(project, session, registration).await
     }
     async fn get(&self, project: &str, session: &str) -> Result<Option<SessionRow>> {
-        self.new().get(project, session).await
+        self.anew().get(project, session).await
     }
     async fn list(
         &self,
@@ -87,16 +87,16 @@ impl SessionStore for Forgetful {
         after: Option<&ListCursor>,
         limit: usize,
     ) -> Result<Vec<SessionRow>> {
-        self.new().list(project, user, after, limit).await
+        self.anew().list(project, user, after, limit).await
     }
     async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>> {
-        self.new().subkeys(project, session).await
+        self.anew().subkeys(project, session).await
     }
     async fn delete(&self, key: &SessionKey) -> Result<()> {
-        self.new().delete(key).await
+        self.anew().delete(key).await
     }
     fn state(&self) -> Option<Arc<dyn StateStore>> {
-        self.new().state()
+        self.anew().state()
     }
 }
 

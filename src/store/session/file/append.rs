@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::content::Content;
-use super::files::{Files, Slot};
+use super::files::Slot;
 use super::opened::{Opened, Spot};
 use super::transcript::Transcript;
 use super::{document, fence, line};
@@ -164,18 +164,18 @@ impl Opened<'_> {
     }
 }
 
-impl Files {
+impl Slot {
     /// Waits until a write survives the end of the machine, where that is asked for. Writers that wait
     /// at the same time share one sync.
-    pub fn finish(&self, slot: &Slot, written: Written) -> Result<u64> {
+    pub fn finish(&self, written: Written) -> Result<u64> {
         if let Some(Pending { subpath, file, id }) = written.pending {
-            slot.note_written(&subpath, id);
-            let mut synced = slot.synced();
+            self.note_written(subpath.clone(), id);
+            let mut synced = self.synced();
             let is_synced = synced
                 .get(&subpath)
                 .is_some_and(|synced| synced.is_same_file(&id) && synced.length >= id.length);
             if !is_synced {
-                let reached = slot.written(&subpath).unwrap_or(id);
+                let reached = self.written(subpath.as_ref()).unwrap_or(id);
                 let done = file.sync_data();
                 done.map_err(|error| failed("sync a transcript", error))?;
                 synced.insert(subpath, reached);

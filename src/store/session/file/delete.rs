@@ -3,7 +3,7 @@
 use super::super::SessionKey;
 use super::files::Files;
 use super::opened::Opened;
-use super::{SUB, fence, files, meta};
+use super::{LINES, SUB, fence, files, meta};
 use crate::error::Result;
 use crate::store::disk::Folder;
 
@@ -18,12 +18,11 @@ pub fn delete(files: &Files, key: &SessionKey) -> Result<()> {
 /// The same; whether there was a folder of the session.
 pub fn delete_session_or_part(files: &Files, key: &SessionKey) -> Result<bool> {
     files.change_existing(&key.project, &key.session, |session| {
-        match key.subpath.as_deref() {
-            Some(subpath) => delete_part(session, subpath)?,
-            None => {
-                delete_session(session)?;
-                files.remove_folder(&key.project, &key.session)?;
-            }
+        if let Some(subpath) = key.subpath.as_deref() {
+            delete_part(session, subpath)?;
+        } else {
+            delete_session(session)?;
+            files.remove_folder(&key.project, &key.session)?;
         }
         session.forget();
         Ok(true)
@@ -40,7 +39,7 @@ fn delete_part(session: &mut Opened, subpath: &str) -> Result<()> {
         let is_side = name
             .strip_prefix(&side)
             .is_some_and(|rest| rest.starts_with("damaged-") || rest.starts_with("reported-"));
-        if is_side && !name.ends_with(".jsonl") {
+        if is_side && !name.ends_with(LINES) {
             spot.folder.remove(&name)?;
         }
     }

@@ -320,7 +320,7 @@ fn join(before: &mut Json, later: &JsonMap) {
 }
 
 /// The text of a document. `fileSize` is the size of the document without that member.
-pub fn render(mut metadata: JsonMap, messages: Vec<Json>) -> Result<Vec<u8>> {
+pub fn render(mut metadata: JsonMap, messages: &[Json]) -> Result<Vec<u8>> {
     metadata.remove("fileSize");
     let count = json!(messages.len());
     metadata.insert("messageCount".to_owned(), count);

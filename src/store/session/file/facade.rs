@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::SessionKey;
 use super::append::Written;
-use super::files::Files;
+use super::files::{Files, Slot};
 use super::opened::Opened;
 use super::whole::Whole;
 use super::{DOCUMENT, ENTRIES, delete, document, list};
@@ -220,7 +220,7 @@ impl Documents {
                 session.fold()?;
                 Ok(written)
             })?;
-            finish(files, &slot, written)
+            finish(&slot, written)
         })
         .await
     }
@@ -242,12 +242,12 @@ fn change(
 ) -> Result<()> {
     let slot = files.slot("", id);
     let written = files.change("", id, change)?;
-    finish(files, &slot, written)
+    finish(&slot, written)
 }
 
-fn finish(files: &Files, slot: &super::files::Slot, written: Option<Written>) -> Result<()> {
+fn finish(slot: &Slot, written: Option<Written>) -> Result<()> {
     match written {
-        Some(written) => files.finish(slot, written).map(|_| ()),
+        Some(written) => slot.finish(written).map(|_| ()),
         None => Ok(()),
     }
 }

@@ -63,18 +63,18 @@ impl Slot {
 
 impl Slot {
     /// Remembers how far a file was written.
-    pub fn note_written(&self, subpath: &Option<Arc<str>>, id: FileId) {
+    pub fn note_written(&self, subpath: Option<Arc<str>>, id: FileId) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = written.entry(subpath.clone()).or_insert(id);
+        let before = written.entry(subpath).or_insert(id);
         if !before.is_same_file(&id) || before.length < id.length {
             *before = id;
         }
     }
 
     /// How far a file was written.
-    pub fn written(&self, subpath: &Option<Arc<str>>) -> Option<FileId> {
+    pub fn written(&self, subpath: Option<&Arc<str>>) -> Option<FileId> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        written.get(subpath).copied()
+        written.get(&subpath.cloned()).copied()
     }
 
     pub fn synced(&self) -> MutexGuard<'_, Reached> {
@@ -206,7 +206,11 @@ impl Files {
         self.make_in(&folder, &file_name(session))
     }
 
-    fn make_in(&self, parent: &Folder, name: &str) -> Result<Folder> {
+    /// A folder in another one, made when there is none.
+    pub fn make_in(&self, parent: &Folder, name: &str) -> Result<Folder> {
+        if let Some(folder) = parent.folder(name)? {
+            return Ok(folder);
+        }
         let folder = parent.make_folder(name)?;
         if self.is_synced() {
             parent.sync()?;

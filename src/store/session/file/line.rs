@@ -117,7 +117,7 @@ mod tests {
         let entry = StoredEntry::parse(text).unwrap();
         let mut lines = Vec::new();
         write(&mut lines, 7, &entry, 5).unwrap();
-        assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(lines.split(|byte| *byte == b'\n').count(), 2);
         let Some(Line::Entry(line)) = parse(&lines) else {
             panic!("{text}");
         };

@@ -47,7 +47,8 @@ impl Meta {
         match serde_json::from_slice(&content) {
             Ok(Json::Object(fields)) => meta.fields = fields,
             _ => {
-                meta.damage = Some("what is known of the session beside its entries cannot be read")
+                meta.damage =
+                    Some("what is known of the session beside its entries cannot be read");
             }
         }
         if meta

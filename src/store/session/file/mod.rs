@@ -6,6 +6,11 @@
 //! append is one write; a process that is killed in it leaves a beginning of its entries, which the
 //! next one cuts back to the last whole line.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the methods alone are not general enough in their lifetimes"
+)]
+
 mod append;
 mod content;
 mod delete;
@@ -44,6 +49,8 @@ const ENTRIES_STEM: &str = "entries";
 const DOCUMENT: &str = "transcript.json";
 /// The folder of the other transcripts.
 const SUB: &str = "sub";
+/// Ending of the names of transcripts.
+const LINES: &str = ".jsonl";
 /// Largest transcript that the operations with string ids read, unless another is set: 64 MiB.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -123,7 +130,7 @@ impl SessionStore for FileStore {
             let written = files.change(&key.project, &key.session, |session| {
                 session.append(key.subpath.as_ref(), &entries, epoch)
             })?;
-            files.finish(&slot, written)
+            slot.finish(written)
         })
         .await
     }
@@ -136,9 +143,7 @@ impl SessionStore for FileStore {
                 session.replace(key.subpath.as_ref(), &entry)
             })?;
             let was_there = written.is_some();
-            written
-                .map(|written| files.finish(&slot, written))
-                .transpose()?;
+            written.map(|written| slot.finish(written)).transpose()?;
             Ok(was_there)
         })
         .await

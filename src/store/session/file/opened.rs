@@ -9,7 +9,7 @@ use super::files::{Files, Known};
 use super::meta::Meta;
 use super::side;
 use super::transcript::{Tail, Transcript};
-use super::{DOCUMENT, ENTRIES, ENTRIES_STEM, SUB};
+use super::{DOCUMENT, ENTRIES, ENTRIES_STEM, LINES, SUB};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::store::disk::{Folder, Lock, failed, file_name};
 
@@ -65,7 +65,10 @@ impl<'a> Opened<'a> {
     pub fn make_spot(&self, subpath: Option<&str>) -> Result<Spot> {
         match subpath {
             None => Ok(Spot::main(self.folder.again()?)),
-            Some(subpath) => Ok(Spot::sub(self.folder.make_folder(SUB)?, subpath)),
+            Some(subpath) => {
+                let folder = self.files.make_in(&self.folder, SUB)?;
+                Ok(Spot::sub(folder, subpath))
+            }
         }
     }
 
@@ -77,7 +80,7 @@ impl<'a> Opened<'a> {
         let Some(spot) = self.spot(subpath.map(AsRef::as_ref))? else {
             return Ok(None);
         };
-        let Some(content) = self.content(&spot)? else {
+        let Some(content) = content_of(&spot)? else {
             self.known.remove(&subpath.cloned());
             return Ok(None);
         };
@@ -112,22 +115,6 @@ impl<'a> Opened<'a> {
 
     pub fn forget(&mut self) {
         self.known.clear();
-    }
-
-    /// The lines of a transcript; those of a session that only has a document are made from it.
-    fn content(&self, spot: &Spot) -> Result<Option<Content>> {
-        if let Some(file) = spot.folder.read_file(&spot.name)? {
-            return Ok(Some(Content::File(file)));
-        }
-        if spot.name != ENTRIES {
-            return Ok(None);
-        }
-        let Some(id) = spot.folder.look(DOCUMENT)? else {
-            return Ok(None);
-        };
-        let text = spot.folder.read(DOCUMENT)?.unwrap_or_default();
-        let lines = document::lines_of(&text)?;
-        Ok(Some(Content::Memory(lines, id)))
     }
 
     pub fn load(
@@ -239,7 +226,7 @@ impl<'a> Opened<'a> {
         };
         let mut subkeys = Vec::new();
         for name in folder.names()? {
-            if name.ends_with(".jsonl")
+            if name.ends_with(LINES)
                 && let Some(file) = folder.read_file(&name)?
                 && let Some(subpath) = super::line::first_subpath(file)
                 && Spot::sub(folder.again()?, &subpath).name == name
@@ -250,6 +237,22 @@ impl<'a> Opened<'a> {
         subkeys.sort();
         Ok(subkeys)
     }
+}
+
+/// The lines of a transcript; those of a session that only has a document are made from it.
+fn content_of(spot: &Spot) -> Result<Option<Content>> {
+    if let Some(file) = spot.folder.read_file(&spot.name)? {
+        return Ok(Some(Content::File(file)));
+    }
+    if spot.name != ENTRIES {
+        return Ok(None);
+    }
+    let Some(id) = spot.folder.look(DOCUMENT)? else {
+        return Ok(None);
+    };
+    let text = spot.folder.read(DOCUMENT)?.unwrap_or_default();
+    let lines = document::lines_of(&text)?;
+    Ok(Some(Content::Memory(lines, id)))
 }
 
 impl Spot {
@@ -265,7 +268,7 @@ impl Spot {
         let stem = file_name(subpath);
         Self {
             folder,
-            name: format!("{stem}.jsonl"),
+            name: format!("{stem}{LINES}"),
             stem,
         }
     }

@@ -18,7 +18,8 @@ pub fn keep_cut(folder: &Folder, stem: &str, content: &[u8], sync: bool) -> Resu
 /// Gives a damaged file a name of its own, which begins with `prefix`.
 pub fn set_aside(folder: &Folder, name: &str, prefix: &str) -> Result<()> {
     let names = folder.names()?;
-    let free = (1_u64..)
+    // One more than there are names: one of them is free.
+    let free = (1..=names.len() + 1)
         .map(|n| format!("{prefix}{n}"))
         .find(|free| !names.contains(free));
     free.map_or(Ok(()), |free| folder.rename(name, &free))

@@ -129,7 +129,8 @@ impl Opened<'_> {
             }
         }
         let messages = whole.told.into_iter().map(|told| told.message);
-        let text = document::render(metadata, messages.collect())?;
+        let messages: Vec<_> = messages.collect();
+        let text = document::render(metadata, &messages)?;
         self.folder.sweep()?;
         self.folder.write(DOCUMENT, &text, self.files.is_synced())
     }
