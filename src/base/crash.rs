@@ -1,7 +1,8 @@
 //! Points at which the crash harness kills the process, to show what a power cut there would leave.
 //!
 //! They exist only with the cargo feature `crash-points`. `OAK_CRASH=<name>:<n>` kills the process
-//! with SIGKILL when it passes the point for the n-th time.
+//! with SIGKILL when it passes the point for the n-th time; `OAK_CRASH_LOG=<file>` appends the name
+//! of every point that is passed, one a line.
 
 /// Passes a point with a name.
 macro_rules! crash_point {
@@ -24,6 +25,7 @@ pub fn pass(name: &str) {
         let (name, count) = plan.rsplit_once(':')?;
         Some((name.to_owned(), AtomicI64::new(count.parse().ok()?)))
     });
+    log(name);
     let Some((planned, left)) = PLAN.as_ref() else {
         return;
     };
@@ -34,5 +36,22 @@ pub fn pass(name: &str) {
         loop {
             std::thread::park();
         }
+    }
+}
+
+/// Writes the pass down. The page cache keeps it when the process is killed right behind.
+#[cfg(feature = "crash-points")]
+fn log(name: &str) {
+    use std::fs::File;
+    use std::io::Write;
+    use std::sync::LazyLock;
+
+    static LOG: LazyLock<Option<File>> = LazyLock::new(|| {
+        let path = std::env::var_os("OAK_CRASH_LOG")?;
+        File::options().create(true).append(true).open(path).ok()
+    });
+    if let Some(mut file) = LOG.as_ref() {
+        // One write for a whole line: passes of several threads do not mix.
+        let _ = file.write_all(format!("{name}\n").as_bytes());
     }
 }
