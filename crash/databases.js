@@ -8,20 +8,21 @@ import { join } from 'node:path';
 import { startPostgres } from './postgres.js';
 
 /**
- * By name: opens the database in a folder and gives `config.session` of the agents, and how to close
- * it.
+ * By name: opens the database in a folder and gives each `config.session` that conversations are run
+ * with, by turns, and how to close it.
  *
- * @type {Record<string, (folder: string) => Promise<{ session: object, close(): Promise<void> }>>}
+ * @type {Record<string, (folder: string) => Promise<{ sessions: object[], close(): Promise<void> }>>}
  */
 export const DATABASES = {
   file: async (folder) => embedded({ database: 'file', path: join(folder, 'sessions') }),
   sqlite: async (folder) => embedded({ database: 'sqlite', path: join(folder, 'sessions.db') }),
   pgsql: async () => {
     const server = await startPostgres();
-    return { session: { database: 'pgsql', url: server.url }, close: server.close };
+    return { sessions: [{ database: 'pgsql', url: server.url }], close: server.close };
   },
 };
 
 function embedded(session) {
-  return { session, close: async () => {} };
+  const sessions = ['process', 'fsync'].map((durability) => ({ ...session, durability }));
+  return { sessions, close: async () => {} };
 }

@@ -45,11 +45,12 @@ export async function runHarness({ scenario, driver, kills, seed }, say) {
     const random = seeded(seed);
     const tally = newTally(points);
     const jobs = plan(points, recorded, random);
+    let turns = 0;
     const work = async () => {
-      for (let left; (left = goal - tally.kills - tally.planned) > 0;) {
+      for (let left; (left = goal - tally.kills - tally.planned - tally.missed.length) > 0;) {
         const kills = jobs.next().value.slice(0, left);
         tally.planned += kills.length;
-        await runJob(stage, { kills, judge, random }, tally);
+        await runJob(stage, { kills, judge, random, turn: (turns += 1) }, tally);
         tally.planned -= kills.length;
       }
     };
@@ -77,19 +78,18 @@ function newTally(points) {
 }
 
 /** One conversation: its processes are killed as planned, then the last one may end. */
-async function runJob(stage, { kills, judge, random }, tally) {
+async function runJob(stage, { kills, judge, random, turn }, tally) {
   let wanted = kills;
   for (let tries = 0; tries < TRIES; tries += 1) {
-    const conversation = stage.newConversation();
+    const conversation = stage.newConversation(turn + tries);
     const late = await killAll(stage, conversation, wanted, tally);
     if (late === undefined) await stage.run(conversation);
     settle(judge(stage.trial(conversation)), conversation, wanted, tally);
     if (late === undefined) return;
     // What is left of the job; a process that resumes needs one that was killed.
-    wanted = wanted.map((kill, at) => (at === late ? easier(kill, random) : kill));
+    wanted = wanted.map((kill, at) => (at === late ? easier(kill, tries + 1, random) : kill));
   }
   tally.missed.push(wanted.map(spell).join(', '));
-  tally.kills += wanted.length;
 }
 
 /** Gives the place of the first kill that did not happen. */

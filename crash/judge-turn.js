@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { blocksIn, blocksOf, repeatedIn, resultText, says } from './transcript.js';
+import { blocksIn, repeatedIn, resultText, says } from './transcript.js';
 import {
   LAST_TEXT,
   PROMPT,
@@ -22,7 +22,8 @@ const UNKNOWN = /outcome is unknown/;
  * @typedef {object} Trial
  * @property {import('./child.js').Ending[]} lives processes of the conversation, one after the other; all
  *   but the last were killed
- * @property {(object[] | Error)[]} stored entries after each life, or why they did not load
+ * @property {(object[] | Error | undefined)[]} stored entries after each life, or why they did not load;
+ *   nothing where nobody looked
  * @property {{ call: string, tool: string, pid: number }[]} executions
  * @property {object[]} requests what the gateway was asked, in order
  * @property {{ message: string }[]} violations requests that it refused
@@ -42,7 +43,7 @@ export function judgeTurn(trial) {
     ...wrongEnds(trial),
     ...wrongTranscript(trial.stored.at(-1), trial.executions),
     ...lostTurns(trial),
-    ...lostEntries(trial.stored),
+    ...lostEntries(trial.stored.filter(Boolean)),
     ...lostCalls(trial),
     ...lostResults(trial),
     ...repeated(trial),
@@ -117,12 +118,12 @@ function brokenChain(entries) {
 function lostTurns({ lives, stored }) {
   return lives.flatMap((life, at) => {
     const faults = [];
-    if (at > 0 && told(life, 'nothing') && stored[at - 1].length > 0) {
+    if (at > 0 && told(life, 'nothing') && stored[at - 1]?.length > 0) {
       faults.push(invalid('a stored session was not found'));
     }
     if (!told(life, 'idle')) return faults;
     const [prompt, answer] = at === 0 ? [PROMPT, LAST_TEXT] : [PROMPT_OF_RESUME, TEXT_OF_RESUME];
-    const entries = stored[at];
+    const entries = stored[at] ?? stored.at(-1);
     if (!says(entries, 'user', prompt)) faults.push(lost(`"${prompt}" of a turn that had ended`));
     if (!says(entries, 'assistant', answer)) {
       faults.push(lost(`"${answer}" of a turn that had ended`));
@@ -148,13 +149,14 @@ function lostEntries(stored) {
 
 /** I1: a tool starts when its call is stored, and what led to it. */
 function lostCalls({ stored, executions, lives }) {
-  const [first] = stored;
+  const first = stored[0] ?? stored.at(-1);
   const uses = blocksIn(first, 'tool_use');
   const faults = executions
     .filter(({ call, pid }) => pid === lives[0].pid && !uses.some(({ id }) => id === call))
     .map(({ tool }) => lost(`the call of ${tool}, which had started`));
-  if (first.some((entry) => blocksOf(entry).length) && !says(first, 'user', PROMPT)) {
-    faults.push(lost('the prompt of stored entries'));
+  // What the model answered follows from the prompt.
+  if (uses.length && !says(first, 'user', PROMPT)) {
+    faults.push(lost('the prompt of stored calls'));
   }
   return faults;
 }

@@ -37,15 +37,18 @@ export function* plan(points, recorded, random) {
 }
 
 /**
- * Another try at a kill that did not happen: how often a point is passed changes a little with time.
+ * Another try at a kill that did not happen: how often a point is passed depends on the settings of the
+ * database, and a little on time.
  *
  * @param {Kill} kill
+ * @param {number} tries how often it was tried
  * @param {{ below(limit: number): number }} random
  * @returns {Kill}
  */
-export function easier(kill, random) {
+export function easier(kill, tries, random) {
   if (kill.point === undefined) return { afterMs: random.below(kill.afterMs + 1) };
-  return { ...kill, pass: Math.max(1, kill.pass - 1) };
+  // The first time, other settings are tried with the same pass.
+  return tries % 2 ? kill : { ...kill, pass: Math.max(1, kill.pass - 1) };
 }
 
 /** @param {Kill} kill */

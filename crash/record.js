@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 import { ScriptError } from '../scripts/run.js';
 
-const RUNS = 3;
+const RUNS = 4;
 
 /**
  * @typedef {object} Recording
@@ -27,8 +27,8 @@ export async function record(stage, points) {
   const [start, resume] = [newRecording(), newRecording()];
   for (let run = 0; run < RUNS; run += 1) {
     const log = join(stage.folder, `passes-${run}`);
-    await observe(start, stage, stage.newConversation(), { log });
-    const left = stage.newConversation();
+    await observe(start, stage, stage.newConversation(run), { log });
+    const left = stage.newConversation(run);
     await stage.run(left, { point: 'turn.tool.started', pass: 1 });
     await observe(resume, stage, left, { log: `${log}-resume` });
   }

@@ -23,8 +23,10 @@ const KNOBS = { latencyMs: 3 };
  *
  * @typedef {object} Conversation
  * @property {string} id
+ * @property {object} session `config.session`
  * @property {import('./child.js').Ending[]} lives
- * @property {(object[] | Error)[]} stored
+ * @property {boolean} watched whether the store is looked at after every process: a look may repair
+ * @property {(object[] | Error | undefined)[]} stored
  */
 
 /** Runs subjects and looks at what they leave. */
@@ -43,7 +45,7 @@ export class Stage {
     stage.folder = mkdtempSync(join(tmpdir(), 'oak-crash-'));
     try {
       stage.#database = await DATABASES[driver](stage.folder);
-      stage.#store = openSessionStore(stage.#database.session);
+      stage.#store = openSessionStore(stage.#database.sessions[0]);
       stage.#emulator = await startEmulator({ rules: scenario.rules, knobs: KNOBS });
       return stage;
     } catch (error) {
@@ -52,14 +54,20 @@ export class Stage {
     }
   }
 
-  /** @returns {Conversation} */
-  newConversation() {
+  /**
+   * @param {number} turn chooses among the settings of the database
+   * @returns {Conversation}
+   */
+  newConversation(turn) {
     this.#conversations += 1;
-    return { id: `c${this.#conversations}`, lives: [], stored: [] };
+    const { sessions } = this.#database;
+    const session = sessions[turn % sessions.length];
+    const watched = Math.floor(turn / sessions.length) % 2 === 0;
+    return { id: `c${this.#conversations}`, session, watched, lives: [], stored: [] };
   }
 
   /**
-   * Runs the next process of a conversation and looks at the store.
+   * Runs the next process of a conversation and looks at the store, always after the last one.
    *
    * @param {Conversation} conversation
    * @param {object} [plan] as for `runSubject`
@@ -68,14 +76,15 @@ export class Stage {
     const input = {
       gateway: this.#emulator.gatewayUrl,
       apiKey: this.#emulator.apiKey,
-      session: this.#database.session,
+      session: conversation.session,
       conversation: conversation.id,
       executions: this.#executionsOf(conversation),
       resume: conversation.lives.length > 0,
     };
     const life = await runSubject(input, plan);
     conversation.lives.push(life);
-    conversation.stored.push(await this.#load(conversation.id));
+    const look = conversation.watched || !life.killed;
+    conversation.stored.push(look ? await this.#load(conversation.id) : undefined);
     return life;
   }
 

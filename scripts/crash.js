@@ -12,7 +12,17 @@ import { ScriptError, script } from './run.js';
 
 const DEFAULT_KILLS = '100';
 
+/** A transcript that a kill has damaged is read in part, which the package says as a warning. */
+function silenceDamage() {
+  const [print] = process.listeners('warning');
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    if (warning.code !== 'OAK_STORE_DAMAGE') print(warning);
+  });
+}
+
 await script(async () => {
+  silenceDamage();
   const { values } = parseArgs({
     options: {
       scenario: { type: 'string', default: 'turn' },
