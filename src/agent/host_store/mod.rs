@@ -1,12 +1,15 @@
 //! Session stores that the host program gave: objects with the methods of the Claude Agent SDK.
 //!
 //! Such a store knows no sequences, leases or message positions: they are derived from what it loads.
-//! `calls` makes the calls and judges what came back, `rows` reads descriptions of sessions, `extent`
-//! remembers what is stored, so that an append that is repeated stores nothing twice.
+//! `functions` names what the store can do, `calls` calls it and judges what came back, `rows` reads
+//! descriptions of sessions, which `sessions` lists; `extent` remembers what is stored, so that an
+//! append that is repeated stores nothing twice.
 
 mod calls;
 mod extent;
+mod functions;
 mod rows;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -18,15 +21,14 @@ use serde_json::json;
 
 use self::calls::Calls;
 use self::extent::Extents;
-use crate::agent::config::Fields;
 use crate::agent::history::{MARKER, marker};
-use crate::agent::host::{FunctionId, Host};
+use crate::agent::host::Host;
 use crate::base::clock::{SharedClock, parse_timestamp};
-use crate::error::{KernelError, Result};
+use crate::error::Result;
 use crate::protocol::{Json, StoredEntry};
 use crate::store::session::{
     Caps, Head, IndexRow, ListCursor, Loaded, Placed, Registration, SessionKey, SessionRow,
-    SessionStore, Summary, fold,
+    SessionStore,
 };
 use crate::store::state::StateStore;
 
@@ -40,23 +42,6 @@ pub struct HostStore {
     extents: Extents,
 }
 
-/// The functions of the store, each of which takes one argument.
-#[derive(Clone, Copy, Debug)]
-struct Functions {
-    append: FunctionId,
-    load: FunctionId,
-    list: Option<FunctionId>,
-    summaries: Option<FunctionId>,
-    delete: Option<FunctionId>,
-    subkeys: Option<FunctionId>,
-    register: Option<FunctionId>,
-    get: Option<FunctionId>,
-    query_messages: Option<FunctionId>,
-    delete_messages: Option<FunctionId>,
-    /// Whether an append of an entry with a known uuid puts it in the place of the older.
-    replaces: bool,
-}
-
 impl HostStore {
     /// A store from the functions that the host program prepared. `path` names the store in messages,
     /// such as `config.session.store`.
@@ -68,7 +53,7 @@ impl HostStore {
         host: Arc<dyn Host>,
         clock: SharedClock,
     ) -> Result<Self> {
-        let functions = functions(path, value)?;
+        let functions = functions::read(path, value)?;
         Ok(Self {
             calls: Calls::new(path, host, clock),
             functions,
@@ -120,56 +105,6 @@ impl HostStore {
             // Others may have been made in the same millisecond.
             before = oldest.map(|oldest| oldest + 1);
         }
-    }
-
-    /// Rows of all sessions of a project, in the order of the store, with their summaries.
-    async fn all_rows(&self, project: &str) -> Result<Vec<SessionRow>> {
-        let argument = || json!({"projectKey": project});
-        let summaries = match self.functions.summaries {
-            Some(summaries) => self.calls.summaries(summaries, argument()).await?,
-            None => Vec::new(),
-        };
-        let Some(list) = self.functions.list else {
-            return Ok(summaries);
-        };
-        let mut rows = self.calls.sessions(list, argument()).await?;
-        for row in &mut rows {
-            if let Some(found) = summaries.iter().find(|known| known.session == row.session) {
-                row.summary = found.summary.clone();
-                row.created_at = row.created_at.min(found.created_at);
-            }
-        }
-        Ok(rows)
-    }
-
-    /// A session that the store cannot describe, from its transcript.
-    async fn row_of_transcript(&self, project: &str, session: &str) -> Result<Option<SessionRow>> {
-        let Some(entries) = self.read(&SessionKey::main(project, session)).await? else {
-            return Ok(None);
-        };
-        let mut summary = Summary::default();
-        let entries: Vec<StoredEntry> = entries.into_iter().map(|placed| placed.entry).collect();
-        fold(&mut summary, &entries);
-        let mut times = entries
-            .iter()
-            .filter_map(|entry| parse_timestamp(entry.timestamp.as_deref()?));
-        let created_at = times.next().unwrap_or_else(|| self.calls.now_ms());
-        Ok(Some(SessionRow {
-            session: session.to_owned(),
-            summary,
-            created_at,
-            updated_at: times.max().unwrap_or(created_at).max(created_at),
-            ..SessionRow::default()
-        }))
-    }
-
-    /// Whether a session belongs to a user; asks for it when the list did not say.
-    async fn belongs_to(&self, project: &str, row: &mut SessionRow, user: &str) -> Result<bool> {
-        if let (None, Some(get)) = (&row.user, self.functions.get) {
-            let known = self.calls.session(get, project, &row.session).await?;
-            row.user = known.and_then(|known| known.user);
-        }
-        Ok(row.user.as_deref() == Some(user))
     }
 }
 
@@ -340,25 +275,7 @@ impl SessionStore for HostStore {
     }
 
     async fn get(&self, project: &str, session: &str) -> Result<Option<SessionRow>> {
-        if !self.caps().list && self.functions.get.is_none() {
-            return self.row_of_transcript(project, session).await;
-        }
-        let listed = || async {
-            let rows = self.all_rows(project).await?;
-            Ok::<_, KernelError>(rows.into_iter().find(|row| row.session == session))
-        };
-        let Some(get) = self.functions.get else {
-            return listed().await;
-        };
-        let Some(mut row) = self.calls.session(get, project, session).await? else {
-            return Ok(None);
-        };
-        if self.functions.summaries.is_some()
-            && let Some(known) = listed().await?
-        {
-            row.summary = known.summary;
-        }
-        Ok(Some(row))
+        self.described(project, session).await
     }
 
     async fn list(
@@ -368,28 +285,7 @@ impl SessionStore for HostStore {
         after: Option<&ListCursor>,
         limit: usize,
     ) -> Result<Vec<SessionRow>> {
-        let mut rows = self.all_rows(project).await?;
-        rows.sort_unstable_by(|a, b| (b.updated_at, &b.session).cmp(&(a.updated_at, &a.session)));
-        rows.dedup_by(|a, b| a.session == b.session);
-        rows.retain(|row| {
-            after.is_none_or(|after| {
-                (row.updated_at, &row.session) < (after.updated_at, &after.session)
-            })
-        });
-        let mut found = Vec::new();
-        for mut row in rows {
-            if found.len() == limit {
-                break;
-            }
-            let is_wanted = match user {
-                Some(user) => self.belongs_to(project, &mut row, user).await?,
-                None => true,
-            };
-            if is_wanted {
-                found.push(row);
-            }
-        }
-        Ok(found)
+        self.listed(project, user, after, limit).await
     }
 
     async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>> {
@@ -412,39 +308,6 @@ impl SessionStore for HostStore {
     fn state(&self) -> Option<Arc<dyn StateStore>> {
         None
     }
-}
-
-fn functions(path: &str, value: &Json) -> Result<Functions> {
-    let fields = Fields::of(path, value)?;
-    let needed = |name: &'static str| {
-        fields.function(name)?.ok_or_else(|| {
-            KernelError::invalid(format!(
-                "{path} has no method {name}: a session store has append and load, or save and load"
-            ))
-        })
-    };
-    let has_save = fields.get("save").is_some();
-    let load = || needed("load");
-    // A store that has `save` alone is told what it lacks, not what it need not have.
-    let (append, load) = if has_save {
-        let load = load()?;
-        (needed("append")?, load)
-    } else {
-        (needed("append")?, load()?)
-    };
-    Ok(Functions {
-        append,
-        load,
-        list: fields.function("listSessions")?,
-        summaries: fields.function("listSessionSummaries")?,
-        delete: fields.function("delete")?,
-        subkeys: fields.function("listSubkeys")?,
-        register: fields.function("registerSession")?,
-        get: fields.function("getSession")?,
-        query_messages: fields.function("querySessionMessages")?,
-        delete_messages: fields.function("deleteSessionMessages")?,
-        replaces: fields.boolean("replaces")?.unwrap_or(false),
-    })
 }
 
 /// A key as the methods of a store know it.

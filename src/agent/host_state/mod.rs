@@ -4,6 +4,9 @@
 //! The object cannot compare and set: changes are made one after the other, so compare-and-set holds
 //! within this process only. It cannot list either: records that this process wrote are known.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +23,8 @@ use crate::base::json::type_name;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{Json, JsonMap};
 use crate::store::state::{
-    Atomic, Inserted, StateCaps, StateKey, StateQuery, StateRecord, StateStore, StoreClock, Swapped,
+    Atomic, Inserted, StateCaps, StateKey, StateKind, StateQuery, StateRecord, StateStore,
+    StoreClock, Swapped,
 };
 
 /// Time that a call may take.
@@ -79,7 +83,9 @@ impl HostState {
         let value = self.call(self.get, "get", names(key)).await?;
         match value {
             Json::Null => Ok(None),
-            Json::Object(fields) => record(key, fields).map_err(|what| self.error("get", what)),
+            Json::Object(fields) => record(key, fields)
+                .map(Some)
+                .map_err(|what| self.error("get", what)),
             other => Err(self.error(
                 "get",
                 format!("must give an object or null, not {}", type_name(&other)),
@@ -209,11 +215,15 @@ impl StateStore for HostState {
 }
 
 /// A key as such stores know it: a key of the kernel is `conversation|call`, with `%` and `|` escaped
-/// inside its parts.
+/// inside its parts. Only approvals have the bare id of their call: such stores know no other kind.
 fn names(key: &StateKey) -> Json {
     let (conversation, call) = key.key.split_once('|').unwrap_or(("", &key.key));
     let plain = |part: &str| part.replace("%7C", "|").replace("%25", "%");
-    json!({"conversationId": plain(conversation), "toolUseId": plain(call)})
+    let call = match key.kind {
+        StateKind::Approval => plain(call),
+        other => format!("{}:{}", other.as_str(), plain(call)),
+    };
+    json!({"conversationId": plain(conversation), "toolUseId": call})
 }
 
 fn value(record: &StateRecord) -> Json {
@@ -231,35 +241,33 @@ fn value(record: &StateRecord) -> Json {
     Json::Object(value)
 }
 
-/// The record in what a store gave. One without a record of ours was written by an older kernel, and
-/// one of another key is none.
-fn record(key: &StateKey, fields: JsonMap) -> Result<Option<StateRecord>, &'static str> {
+/// The record in what a store gave. One without a record of ours was written by an older kernel.
+fn record(key: &StateKey, fields: JsonMap) -> Result<StateRecord, &'static str> {
     let Some(own) = fields.get(OWN) else {
         let conversation = fields.get("conversationId").and_then(Json::as_str);
-        return Ok(Some(StateRecord {
+        return Ok(StateRecord {
             key: key.clone(),
             conversation: conversation.map(str::to_owned),
             user: None,
             version: 1,
             data: Json::Object(fields),
             expires_at: None,
-        }));
+        });
     };
     let is_same = own["project"] == *key.project
         && own["kind"] == key.kind.as_str()
         && own["key"] == *key.key;
     if !is_same {
-        return Ok(None);
+        // Such stores know no projects: nothing of another may be overwritten.
+        return Err("gave the record of another project");
     }
-    let version = own["version"]
-        .as_u64()
-        .ok_or("gave a record without its version")?;
-    Ok(Some(StateRecord {
+    let version = own["version"].as_u64();
+    Ok(StateRecord {
         key: key.clone(),
         conversation: own["conversation"].as_str().map(str::to_owned),
         user: own["user"].as_str().map(str::to_owned),
-        version,
+        version: version.ok_or("gave a record without its version")?,
         data: own["data"].clone(),
         expires_at: own["expiresAt"].as_u64(),
-    }))
+    })
 }
