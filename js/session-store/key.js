@@ -5,6 +5,10 @@
  */
 import { InvalidConfigError } from '../errors.js';
 
+/** Bytes of the longest session id. */
+const LONGEST_ID = 512;
+const ID = /^\P{Cc}+$/u;
+
 /** @typedef {{ projectKey: string, sessionId: string, subpath?: string }} SessionKey */
 
 /**
@@ -38,8 +42,10 @@ export function readKey(key, call) {
   const { projectKey, sessionId, subpath } = key;
   requireText(projectKey, 'projectKey', call);
   requireText(sessionId, 'sessionId', call);
-  if (sessionId === '') {
-    throw new InvalidConfigError(`${call}: sessionId must not be empty`);
+  if (!ID.test(sessionId) || Buffer.byteLength(sessionId) > LONGEST_ID) {
+    throw new InvalidConfigError(
+      `${call}: sessionId must have 1 to ${LONGEST_ID} bytes and no control characters`,
+    );
   }
   if (subpath === undefined || subpath === null) return { projectKey, sessionId };
   requireText(subpath, 'subpath', call);
