@@ -21,6 +21,7 @@ use serde_json::json;
 
 use self::calls::Calls;
 use self::extent::Extents;
+use self::functions::Functions;
 use crate::agent::history::{MARKER, marker};
 use crate::agent::host::Host;
 use crate::base::clock::{SharedClock, parse_timestamp};
