@@ -22,6 +22,9 @@ const START_MS = 100;
 let server;
 let databases = 0;
 
+// Here, not where it is started: there the hook would belong to the test that asked first.
+after(async () => (await server)?.stop());
+
 /**
  * @returns {Promise<string | undefined>} address of a fresh database; nothing without a server program
  */
@@ -47,7 +50,6 @@ async function start() {
   const port = await freePort();
   const settings = ['-D', data, '-p', port, '-k', folder, '-h', '127.0.0.1', '-F'];
   const child = spawn(join(programs, 'postgres'), settings, { ...options, stdio: 'ignore' });
-  after(() => stop(child, folder));
   const tool = (name, args) =>
     run(join(programs, name), ['-h', '127.0.0.1', '-p', port, '-U', USER, ...args], options);
   for (let tries = 0; tries < STARTS; tries += 1) {
@@ -55,9 +57,16 @@ async function start() {
       () => true,
       () => false,
     );
-    if (isReady) return { port, create: (name) => tool('createdb', [name]) };
+    if (isReady) {
+      return {
+        port,
+        create: (name) => tool('createdb', [name]),
+        stop: () => stop(child, folder),
+      };
+    }
     await new Promise((resolve) => setTimeout(resolve, START_MS));
   }
+  await stop(child, folder);
   throw new Error('the PostgreSQL server did not start');
 }
 
