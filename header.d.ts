@@ -639,7 +639,10 @@ export declare class SandboxError extends KernelError {
 export declare class SessionError extends KernelError {}
 
 /** A session store cannot do what it was asked. */
-export declare class SessionStoreError extends KernelError {}
+export declare class SessionStoreError extends KernelError {
+  /** The session that a call of `FileSessionStore` was about. */
+  readonly sessionId?: string;
+}
 
 /** The model gateway failed; `status`, `requestId` and `retryable` say how. */
 export declare class ModelError extends KernelError {}

@@ -641,7 +641,10 @@ export declare class SandboxError extends KernelError {
 export declare class SessionError extends KernelError {}
 
 /** A session store cannot do what it was asked. */
-export declare class SessionStoreError extends KernelError {}
+export declare class SessionStoreError extends KernelError {
+  /** The session that a call of `FileSessionStore` was about. */
+  readonly sessionId?: string;
+}
 
 /** The model gateway failed; `status`, `requestId` and `retryable` say how. */
 export declare class ModelError extends KernelError {}
@@ -968,6 +971,113 @@ export declare class InMemoryDriver implements Required<SessionStoreDriver> {
   /** Forgets everything. */
   clearAll(): void;
 }
+
+/** What a store of whole sessions knows of one. */
+export interface SessionMetadata {
+  id: string;
+  cwd: string;
+  model: string;
+  createdAt: Date;
+  updatedAt: Date;
+  messageCount: number;
+  summary?: string;
+  tag?: string;
+  firstPrompt?: string;
+  gitBranch?: string;
+  /** Bytes. */
+  fileSize?: number;
+  /** The session that this one was forked from. */
+  parentSessionId?: string;
+}
+
+/** What is said of a session when it is saved: a missing member stays, null clears. */
+export interface PartialSessionMetadata {
+  cwd?: string | null;
+  model?: string | null;
+  summary?: string | null;
+  tag?: string | null;
+  firstPrompt?: string | null;
+  gitBranch?: string | null;
+}
+
+/** A whole session. Messages have the form of the Messages API, and are kept as they are. */
+export interface SessionData {
+  metadata: SessionMetadata;
+  messages: any[];
+}
+
+export interface FileSessionStoreOptions {
+  /** Default `~/.open-agent-sdk/sessions`. */
+  dir?: string;
+  /**
+   * When a write counts as done: with `fsync` (default) it survives the end of the machine, with
+   * `process` that of the process. `rename` is another name for `process`.
+   */
+  durability?: 'process' | 'fsync' | 'rename';
+  /** Largest transcript that is read, in bytes; default 64 MiB. */
+  maxBytes?: number;
+}
+
+/**
+ * A folder of sessions. With a string id its methods work on messages; with a key object they are
+ * those of a `SessionStore`, so that it can be given as `session.store`. Calls that fail reject with a
+ * `SessionStoreError`.
+ */
+export declare class FileSessionStore implements SessionStore {
+  /**
+   * @param options a string is the folder
+   * @throws {InvalidConfigError} also when no folder is given and the user has no home directory
+   */
+  constructor(options?: string | FileSessionStoreOptions);
+  /** Stores messages as those of the session. */
+  save(sessionId: string, messages: any[], metadata?: PartialSessionMetadata): Promise<void>;
+  /**
+   * A session, or a part of its messages: `offset` drops from the front; `limit` keeps the last
+   * messages, with `offset` the first behind it; `tail` keeps the last. 0 has no effect. Null when the
+   * session does not exist or cannot be read.
+   */
+  load(
+    sessionId: string,
+    options?: { limit?: number; offset?: number; tail?: number },
+  ): Promise<SessionData | null>;
+  load(key: SessionKey): Promise<any[] | null>;
+  /** Sessions, that changed last first; those whose id begins with `wt-` only when asked for. */
+  list(options?: { limit?: number; includeWorktrees?: boolean }): Promise<SessionMetadata[]>;
+  /**
+   * Copies a session, or its beginning, and gives the id of the copy; null when there is no such
+   * session. `upToMessageIndex` is the number of messages to keep, `upToMessageId` the `uuid` or `id`
+   * of the last one.
+   */
+  fork(
+    sourceSessionId: string,
+    options?: {
+      newSessionId?: string;
+      upToMessageIndex?: number;
+      upToMessageId?: string;
+      /** Whether an existing session may be replaced. */
+      overwrite?: boolean;
+    },
+  ): Promise<string | null>;
+  /** Whether there was such a session. */
+  delete(sessionId: string): Promise<boolean>;
+  delete(key: SessionKey): Promise<void>;
+  /** Gives a title; nothing happens when there is no such session. */
+  rename(sessionId: string, title: string): Promise<void>;
+  /** Gives or clears a tag; nothing happens when there is no such session. */
+  tag(sessionId: string, tag: string | null): Promise<void>;
+  exists(sessionId: string): Promise<boolean>;
+  /** Appends messages and gives their new number. */
+  append(sessionId: string, messages: any[]): Promise<number>;
+  append(key: SessionKey, entries: any[]): Promise<void>;
+  listSessions(projectKey: string): Promise<{ sessionId: string; mtime: number }[]>;
+  listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]>;
+  listSubkeys(key: { projectKey: string; sessionId: string }): Promise<string[]>;
+}
+
+/** The same as `new FileSessionStore(options)`. */
+export declare function createFileSessionStore(
+  options?: string | FileSessionStoreOptions,
+): FileSessionStore;
 
 /**
  * What a session is doing.

@@ -21,6 +21,7 @@ export {
   StorageError,
 } from './js/errors.js';
 export { CloudBaseSessionStore } from './js/session-store/cloudbase-session-store.js';
+export { FileSessionStore, createFileSessionStore } from './js/session-store/file.js';
 export { InMemoryDriver } from './js/session-store/in-memory-driver.js';
 export { encodeSessionKey } from './js/session-store/key.js';
 export { openSessionStore } from './js/session-store/open.js';

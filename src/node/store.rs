@@ -28,6 +28,10 @@ pub struct NativeStore {
 }
 
 impl NativeStore {
+    pub fn new(store: SharedSessionStore) -> Self {
+        Self { store }
+    }
+
     /// The store, for an agent that uses it.
     pub fn shared(&self) -> SharedSessionStore {
         self.store.clone()

@@ -8,6 +8,10 @@ use crate::store::session::{Durability, StoreSpec};
 
 /// Where sessions lie when no path is given, below the home directory.
 const DEFAULT_FOLDER: &str = ".open-agent-sdk/sessions";
+/// Largest transcript that a store of whole sessions reads, unless another is set: 64 MiB.
+const MAX_BYTES: u64 = 64 << 20;
+/// Largest whole number that JavaScript counts exactly.
+const MOST_BYTES: u64 = (1 << 53) - 1;
 const DEFAULT_PREFIX: &str = "oak_";
 const LONGEST_PREFIX: usize = 32;
 
@@ -23,7 +27,7 @@ pub fn spec(fields: &Fields<'_>, home: Option<&str>) -> Result<StoreSpec> {
     match fields.string("database")?.unwrap_or_default() {
         "memory" => Ok(StoreSpec::Memory),
         "file" => Ok(StoreSpec::File {
-            root: path.map_or_else(|| default_folder(fields, home), Ok)?,
+            root: path.map_or_else(|| default_folder(fields, "path", home), Ok)?,
             durability,
         }),
         "sqlite" => Ok(StoreSpec::Sqlite {
@@ -65,6 +69,30 @@ pub fn settings(fields: &Fields<'_>) -> Result<Settings> {
     })
 }
 
+/// The files of a store of whole sessions.
+pub struct FileSettings {
+    pub root: PathBuf,
+    pub durability: Durability,
+    /// Largest transcript that is read, in bytes.
+    pub max_bytes: u64,
+}
+
+/// What `dir`, `durability` and `maxBytes` describe. `home` is needed when there is no `dir`.
+pub fn files(fields: &Fields<'_>, home: Option<&str>) -> Result<FileSettings> {
+    let folder = fields.text("dir")?.map(PathBuf::from);
+    let durability = match fields.choice("durability", &["process", "fsync", "rename"])? {
+        Some("fsync") | None => Durability::Fsync,
+        Some(_) => Durability::Process,
+    };
+    Ok(FileSettings {
+        root: folder.map_or_else(|| default_folder(fields, "dir", home), Ok)?,
+        durability,
+        max_bytes: fields
+            .integer("maxBytes", 1..=MOST_BYTES)?
+            .unwrap_or(MAX_BYTES),
+    })
+}
+
 /// A prefix becomes a part of names in SQL.
 fn prefix(fields: &Fields<'_>) -> Result<String> {
     let prefix = fields.text("tablePrefix")?.unwrap_or(DEFAULT_PREFIX);
@@ -83,12 +111,12 @@ fn prefix(fields: &Fields<'_>) -> Result<String> {
     )))
 }
 
-fn default_folder(fields: &Fields<'_>, home: Option<&str>) -> Result<PathBuf> {
+fn default_folder(fields: &Fields<'_>, key: &str, home: Option<&str>) -> Result<PathBuf> {
     home.map(|home| Path::new(home).join(DEFAULT_FOLDER))
         .ok_or_else(|| {
             KernelError::invalid(format!(
                 "{} is missing and the user has no home directory: give a path",
-                fields.path("path")
+                fields.path(key)
             ))
         })
 }
