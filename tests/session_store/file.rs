@@ -1,5 +1,6 @@
 //! The driver `file`.
 
+mod by_id;
 mod child;
 mod damage;
 mod documents;

@@ -53,6 +53,10 @@ struct Stored<'a> {
 
 /// A line from its bytes; none when it is damaged or of somebody else.
 pub fn parse(bytes: &[u8]) -> Option<Line> {
+    // A list would be taken for the members in their order.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
     let stored: Stored = serde_json::from_slice(bytes).ok()?;
     if let Some(sub) = stored.sub {
         return Some(Line::Sub(sub));
