@@ -291,6 +291,8 @@ test('without a folder the sessions lie in the home directory', async (t) => {
   assert.ok(await stat(join(home, '.open-agent-sdk', 'sessions', 's')));
 });
 
-test('the kernel knows the store as its own', async (t) => {
+test('the kernel knows the store as its own, but no class that extends it', async (t) => {
   assert.ok(nativeStoreOf(await opened(t)));
+  class Own extends FileSessionStore {}
+  assert.equal(nativeStoreOf(new Own(await folder(t))), undefined);
 });

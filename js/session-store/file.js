@@ -39,7 +39,8 @@ export class FileSessionStore {
     }
     const store = this.#documents.store();
     this.#entries = new NativeSessionStore(store);
-    brand(this, store);
+    // The methods of a class that extends this one are called, whatever they do.
+    if (new.target === FileSessionStore) brand(this, store);
   }
 
   /** Stores messages as those of the session. Of `metadata` what is missing stays, null clears. */
