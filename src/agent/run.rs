@@ -82,10 +82,7 @@ impl Session {
         let journal = &self.journal;
         journal.set_epoch(epoch);
         if journal.has_unstored() {
-            match journal.flush().await {
-                Err(error) if !journal.is_lenient() => return Err(error),
-                _ => {}
-            }
+            self.offer_again(sink).await?;
         }
         let Some(loaded) = journal.changes().await? else {
             return Ok(());
@@ -95,6 +92,26 @@ impl Session {
         }
         transcript.reload(entries(&loaded));
         Ok(())
+    }
+
+    /// Stores what an earlier run could not store, unless the conversation went on without it.
+    async fn offer_again(&self, sink: &UpdateSink) -> Result<()> {
+        let journal = &self.journal;
+        let stored = match journal.is_outrun().await {
+            Ok(true) => {
+                journal.abandon();
+                sink.emit(outrun_log()).await;
+                Ok(())
+            }
+            Ok(false) => journal.flush().await,
+            Err(error) => Err(error),
+        };
+        match stored {
+            Err(error) if !journal.is_lenient() || error.kind() == ErrorKind::SessionLeaseLost => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn turn_span(&self, trace: &Trace, engine: &EngineConfig) -> OpenSpan {
@@ -160,6 +177,16 @@ fn damage_log(damage: &Damage) -> Body {
     Body::Log {
         level: LogLevel::Info,
         message,
+        error: None,
+    }
+}
+
+fn outrun_log() -> Body {
+    Body::Log {
+        level: LogLevel::Info,
+        message: "entries that could not be stored were dropped: another process went on with the \
+            conversation meanwhile"
+            .to_owned(),
         error: None,
     }
 }

@@ -4,7 +4,7 @@
 //! while an append is under way go together into the next one. An entry that could not be stored stays
 //! queued and is offered again; appends are idempotent on the uuid of an entry.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::base::telemetry;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{Entry, Json, StoredEntry};
 use crate::store::session::{
-    Head, Loaded, Registration, SessionKey, SharedSessionStore, fenced_out,
+    Head, Loaded, Placed, Registration, SessionKey, SharedSessionStore, fenced_out,
 };
 
 /// Waits between the attempts at an append.
@@ -61,6 +61,8 @@ pub struct Journal {
 #[derive(Default)]
 struct State {
     queue: VecDeque<StoredEntry>,
+    /// Grows when the queue is given up: what belongs to an earlier one has no say any more.
+    generation: u64,
     is_writing: bool,
     failure: Option<KernelError>,
     epoch: Option<u64>,
@@ -150,15 +152,19 @@ impl Journal {
     }
 
     /// Waits until every queued entry is stored, at most the time that the settings give. On failure
-    /// the entries stay queued.
+    /// the entries stay queued, unless another process has the session: then they are forgotten.
     pub async fn flush(self: &Arc<Self>) -> Result<()> {
         let mut progress = self.progress.subscribe();
+        let generation = self.state().generation;
         self.start();
         self.offered.notify_waiters();
         let stored = async {
             loop {
                 {
                     let state = self.state();
+                    if state.generation != generation {
+                        return Err(fenced_out());
+                    }
                     if state.queue.is_empty() && !state.is_writing {
                         return Ok(());
                     }
@@ -179,7 +185,12 @@ impl Journal {
                 format!("no answer within {} ms", timeout.as_millis()),
             )),
         };
-        result.map_err(|error| self.unavailable(&error))
+        result.map_err(|error| {
+            if error.kind() == ErrorKind::SessionLeaseLost {
+                self.give_up(generation);
+            }
+            self.unavailable(&error)
+        })
     }
 
     /// Says that the transcript does not exist yet: the first run need not look for it.
@@ -189,9 +200,24 @@ impl Journal {
 
     /// Forgets what is queued: another process has the session, its transcript decides.
     pub fn abandon(&self) {
+        let generation = self.state().generation;
+        self.give_up(generation);
+    }
+
+    /// Forgets a queue and lets go of its writer, whose append may still be under way.
+    fn give_up(&self, generation: u64) {
         let mut state = self.state();
+        if state.generation != generation {
+            return;
+        }
+        state.generation += 1;
         state.queue.clear();
+        state.is_writing = false;
+        state.failure = None;
         state.known = None;
+        drop(state);
+        self.offered.notify_waiters();
+        self.progress.send_modify(|step| *step += 1);
     }
 
     /// Looks whether others have written to the transcript, and loads it if so. None when what this
@@ -216,6 +242,33 @@ impl Journal {
         Ok(Some(loaded))
     }
 
+    /// Whether others have written to the transcript since this process stored its last entry: what
+    /// is queued here no longer follows from it. Entries of the queue that arrived although an error
+    /// was told do not count.
+    pub async fn is_outrun(&self) -> Result<bool> {
+        let look = async {
+            let (known, queued) = {
+                let state = self.state();
+                let queued: HashSet<_> =
+                    state.queue.iter().map(|entry| entry.uuid.clone()).collect();
+                (state.known.clone(), queued)
+            };
+            let Some(known) = known else {
+                return Ok(false);
+            };
+            if self.settings.store.caps().head && self.is_current(&known).await? {
+                return Ok(false);
+            }
+            let after = Some(known.head.seq);
+            let load = self.settings.store.load(&self.settings.key, after);
+            let behind = self.within_time(load).await?.unwrap_or_default().entries;
+            let is_own = |placed: &Placed| queued.contains(&placed.entry.uuid);
+            Ok(!behind.iter().all(is_own))
+        };
+        look.await
+            .map_err(|error: KernelError| self.unavailable(&error))
+    }
+
     /// Whether the transcript ends where this process left it. A store that cannot tell is read anew.
     async fn is_current(&self, known: &Known) -> Result<bool> {
         let (store, key) = (&self.settings.store, &self.settings.key);
@@ -234,22 +287,24 @@ impl Journal {
     }
 
     fn start(self: &Arc<Self>) {
-        {
+        let generation = {
             let mut state = self.state();
             if state.is_writing || state.queue.is_empty() {
                 return;
             }
             state.is_writing = true;
             state.failure = None;
-        }
+            state.generation
+        };
         let journal = self.clone();
-        tokio::spawn(async move { journal.write().await });
+        tokio::spawn(async move { journal.write(generation).await });
     }
 
     /// Stores what is queued until nothing is left or the store fails.
-    async fn write(self: Arc<Self>) {
+    async fn write(self: Arc<Self>, generation: u64) {
         let mut guard = WriterGuard {
             journal: &self,
+            generation,
             failure: Some(KernelError::new(
                 ErrorKind::Internal,
                 "the session store failed in an unexpected way",
@@ -259,13 +314,13 @@ impl Journal {
             tracing::warn!(target: telemetry::SESSION, code = error.code(), "session was not registered");
         }
         loop {
-            let batch = self.batch();
+            let batch = self.batch(generation);
             let Some(last) = batch.last() else {
                 guard.failure = None;
                 return;
             };
-            match self.append(&batch).await {
-                Ok(seq) => self.stored(batch.len(), seq, last.uuid.clone()),
+            match self.append(&batch, generation).await {
+                Ok(seq) => self.stored(generation, batch.len(), seq, last.uuid.clone()),
                 Err(error) => {
                     tracing::warn!(
                         target: telemetry::SESSION,
@@ -281,19 +336,28 @@ impl Journal {
     }
 
     /// The next entries. None: the writer is done, and what is pushed from now on starts another one.
-    fn batch(&self) -> Vec<StoredEntry> {
+    fn batch(&self, generation: u64) -> Vec<StoredEntry> {
         let mut state = self.state();
+        if state.generation != generation {
+            return Vec::new();
+        }
         let most = if self.settings.eager { 1 } else { BATCH };
         let batch: Vec<_> = state.queue.iter().take(most).cloned().collect();
         state.is_writing = !batch.is_empty();
         batch
     }
 
-    async fn append(&self, batch: &[StoredEntry]) -> Result<u64> {
+    async fn append(&self, batch: &[StoredEntry], generation: u64) -> Result<u64> {
         let (store, key) = (&self.settings.store, &self.settings.key);
         let mut pauses = PAUSES.iter();
         loop {
-            let epoch = self.state().epoch;
+            let epoch = {
+                let state = self.state();
+                if state.generation != generation {
+                    return Err(fenced_out());
+                }
+                state.epoch
+            };
             crash_point!("journal.append.begun");
             let result = self.within_time(store.append(key, batch, epoch)).await;
             crash_point!("journal.append.ended");
@@ -312,10 +376,11 @@ impl Journal {
         }
     }
 
-    fn stored(&self, count: usize, seq: u64, uuid: Option<String>) {
+    fn stored(&self, generation: u64, count: usize, seq: u64, uuid: Option<String>) {
         let mut state = self.state();
-        // `abandon` may have emptied the queue meanwhile.
-        let count = count.min(state.queue.len());
+        if state.generation != generation {
+            return;
+        }
         state.queue.drain(..count);
         let known = state.known.get_or_insert_default();
         known.head.seq = seq;
@@ -365,6 +430,7 @@ impl Journal {
 /// Ends a writer: with what made it give up, or with nothing when it is done. A panic is told as well.
 struct WriterGuard<'a> {
     journal: &'a Arc<Journal>,
+    generation: u64,
     failure: Option<KernelError>,
 }
 
@@ -372,8 +438,10 @@ impl Drop for WriterGuard<'_> {
     fn drop(&mut self) {
         if let Some(failure) = self.failure.take() {
             let mut state = self.journal.state();
-            state.is_writing = false;
-            state.failure = Some(failure);
+            if state.generation == self.generation {
+                state.is_writing = false;
+                state.failure = Some(failure);
+            }
         }
         self.journal.progress.send_modify(|step| *step += 1);
     }

@@ -183,7 +183,9 @@ impl Run<'_> {
         crash_point!("turn.flush.ended");
         match (stored, result) {
             (Ok(()), result) => result,
-            (Err(error), result) if journal.is_lenient() => {
+            (Err(error), result)
+                if journal.is_lenient() && error.kind() != ErrorKind::SessionLeaseLost =>
+            {
                 self.warn(&error);
                 result
             }
