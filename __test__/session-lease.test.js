@@ -6,7 +6,7 @@ import { SessionError, openSessionStore } from '../index.js';
 import { assertEnd, assertRefused, collect, configFor, errorOf } from './support/boundary.js';
 import { startOwner } from './support/owner.js';
 import { database } from './support/postgres.js';
-import { DURABLE, storedAgents, temporaryFolder } from './support/sessions.js';
+import { DURABLE, conversationIn, storedAgents, temporaryFolder } from './support/sessions.js';
 
 const CONVERSATION = 'c';
 const FIRST = 'first';
@@ -47,7 +47,7 @@ function leases(name, work) {
         const agent = newAgent({ session: { ...session, ...more } });
         return agent.startSession({ userId: 'ann', conversationId: CONVERSATION });
       };
-      await work({ owner, contender, load: () => load(session) });
+      await work({ owner, contender, emulator, load: () => load(session) });
     });
   }
 }
@@ -71,7 +71,7 @@ function resultsIn(entries) {
 
 describe('leases', { concurrency: true }, () => {
   leases('an owner that stopped is replaced, and finds its session lost', async (it) => {
-    const { owner, contender, load } = it;
+    const { owner, contender, load, emulator } = it;
     owner.signal('SIGSTOP');
     const session = await contender();
     const took = await turn(session, 'second');
@@ -84,10 +84,20 @@ describe('leases', { concurrency: true }, () => {
     owner.say('finish');
     assert.equal((await owner.told('error')).code, 'E_SESSION_LEASE_LOST');
     assert.equal((await owner.told('idle')).stopReason, 'error');
-    owner.say('close');
-    await owner.told('closed');
     assert.deepEqual(await load(), entries, 'the late write was refused');
     await turn(session, 'third');
+    // The same session object goes on with what the other process wrote.
+    owner.say('again');
+    assert.equal((await owner.told('idle')).stopReason, 'end_turn');
+    assert.deepEqual(conversationIn(emulator.requests.at(-1)), [
+      `user: ${FIRST}`,
+      'assistant: tool_use',
+      'user: tool_result second',
+      'assistant: You said: second',
+      'user: third',
+      'assistant: You said: third',
+      'user: again',
+    ]);
     assert.equal(resultsIn(await load()).length, 1);
   });
 

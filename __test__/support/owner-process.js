@@ -36,13 +36,18 @@ const words = {
     // The process goes on: only the lease is given back.
     tell({ event: 'closed' });
   },
-  exit: () => process.exit(),
+  again: () => turn('again'),
 };
 createInterface({ input: process.stdin }).on('line', (word) => words[word]());
 
 const session = await agent.startSession({ userId: 'ann', conversationId });
-for await (const element of session.send(prompt)) {
-  const { sessionUpdate, phase, level, code, stopReason } = element;
-  if (sessionUpdate === 'log' && level === 'error') tell({ event: 'error', code });
-  if (sessionUpdate === 'agent_phase' && phase === 'idle') tell({ event: 'idle', stopReason });
+
+async function turn(text) {
+  for await (const element of session.send(text)) {
+    const { sessionUpdate, phase, level, code, stopReason } = element;
+    if (sessionUpdate === 'log' && level === 'error') tell({ event: 'error', code });
+    if (sessionUpdate === 'agent_phase' && phase === 'idle') tell({ event: 'idle', stopReason });
+  }
 }
+
+await turn(prompt);
