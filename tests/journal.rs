@@ -14,7 +14,7 @@ use open_agent_kernel::base::clock::SystemClock;
 use open_agent_kernel::engine::{Journal, JournalSettings};
 use open_agent_kernel::error::ErrorKind;
 use open_agent_kernel::protocol::StoredEntry;
-use open_agent_kernel::store::session::{MemoryStore, SessionStore, SharedSessionStore};
+use open_agent_kernel::store::session::{MemoryStore, SharedSessionStore};
 use tokio::time::{Instant, sleep};
 
 use chaos::{Chaos, Fault};

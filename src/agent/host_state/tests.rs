@@ -1,3 +1,5 @@
+//! The adapter against a program that misbehaves.
+
 use std::sync::Mutex as StdMutex;
 
 use super::*;
