@@ -17,7 +17,7 @@ use crate::base::telemetry::Observer;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Json};
 use crate::render::RenderOptions;
-use crate::store::session::SharedSessionStore;
+use crate::store::session::OpenStore;
 
 use super::config::{self, AgentConfig, Fields, Wiring};
 use super::endpoint::ModelSource;
@@ -109,7 +109,7 @@ impl Agent {
         config: &Json,
         environment: &Environment,
         host: Arc<dyn Host>,
-        native_store: Option<SharedSessionStore>,
+        native_store: Option<OpenStore>,
     ) -> Result<Self> {
         let clock: SharedClock = Arc::new(SystemClock);
         let wiring = Wiring {

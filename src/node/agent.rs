@@ -36,7 +36,7 @@ pub fn create_agent(
     store: Option<&NativeStore>,
 ) -> napi::Result<NativeAgent> {
     let host = Arc::new(JsHost::new(&dispatch)?);
-    let store = store.map(NativeStore::shared);
+    let store = store.map(NativeStore::open);
     let made = json(&config)
         .and_then(|config| Agent::create(&config, &Environment::read(&environment), host, store));
     let agent = Arc::new(made.map_err(|error| to_js(env, &error))?);

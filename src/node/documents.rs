@@ -19,6 +19,9 @@ use super::error::{promise, to_js};
 use super::session::json;
 use super::store::NativeStore;
 
+/// Sessions lie in the folder itself, not in one of a project.
+const NO_PROJECT: &str = "";
+
 /// A folder of sessions.
 #[napi]
 pub struct NativeDocuments {
@@ -58,7 +61,8 @@ impl NativeDocuments {
     /// The store of entries in the same folder.
     #[napi]
     pub fn store(&self) -> NativeStore {
-        NativeStore::new(self.store.clone())
+        // As the methods with a string id: what an agent stores is found by them.
+        NativeStore::new(self.store.clone(), Some(NO_PROJECT))
     }
 
     #[napi(catch_unwind)]

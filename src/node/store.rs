@@ -13,7 +13,9 @@ use crate::agent::config::{Fields, store};
 use crate::base::clock::SystemClock;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::StoredEntry;
-use crate::store::session::{ListCursor, Loaded, SessionKey, SessionRow, SharedSessionStore, open};
+use crate::store::session::{
+    ListCursor, Loaded, OpenStore, SessionKey, SessionRow, SharedSessionStore, open,
+};
 
 use super::error::{promise, to_js};
 use super::session::json;
@@ -24,17 +26,25 @@ const PAGE: usize = 500;
 /// A store with one of the kernel's own drivers.
 #[napi]
 pub struct NativeStore {
-    store: SharedSessionStore,
+    open: OpenStore,
 }
 
 impl NativeStore {
-    pub fn new(store: SharedSessionStore) -> Self {
-        Self { store }
+    /// Agents keep their sessions under the project, or each under its own.
+    pub fn new(store: SharedSessionStore, project: Option<&str>) -> Self {
+        let project = project.map(Into::into);
+        Self {
+            open: OpenStore { store, project },
+        }
     }
 
     /// The store, for an agent that uses it.
-    pub fn shared(&self) -> SharedSessionStore {
-        self.store.clone()
+    pub fn open(&self) -> OpenStore {
+        self.open.clone()
+    }
+
+    fn shared(&self) -> SharedSessionStore {
+        self.open.store.clone()
     }
 }
 
@@ -50,7 +60,7 @@ pub fn open_store(env: &Env, settings: String, home: Option<String>) -> napi::Re
         )
     };
     let store = opened().map_err(|error| to_js(env, &error))?;
-    Ok(NativeStore { store })
+    Ok(NativeStore::new(store, None))
 }
 
 /// A key as JavaScript writes it.

@@ -9,7 +9,7 @@ use crate::base::clock::SharedClock;
 use crate::base::environment::Environment;
 use crate::error::{KernelError, Result};
 use crate::protocol::Json;
-use crate::store::session::{self, SharedSessionStore, StoreSpec};
+use crate::store::session::{self, OpenStore, SharedSessionStore, StoreSpec};
 
 use super::{Fields, store};
 
@@ -54,7 +54,7 @@ pub struct Wiring<'a> {
     pub host: &'a Arc<dyn Host>,
     pub clock: &'a SharedClock,
     /// The driver behind a store object that the kernel itself made.
-    pub native_store: Option<SharedSessionStore>,
+    pub native_store: Option<OpenStore>,
 }
 
 /// Checks the settings. `has_credentials`: whether CloudBase credentials were given.
@@ -90,7 +90,15 @@ pub fn check(
         let ms = fields.integer(key, 0..=MAX_MS)?.unwrap_or(default);
         Ok(Duration::from_millis(ms))
     };
-    let project = fields.text("projectKey")?.unwrap_or(env_id).into();
+    let own = wiring.native_store.as_ref();
+    let project = match (
+        fields.text("projectKey")?,
+        own.and_then(|open| open.project.clone()),
+    ) {
+        (Some(project), _) => project.into(),
+        (None, Some(project)) => project,
+        (None, None) => env_id.into(),
+    };
     fields.choice("provider", &["cloudbase", "self"])?;
     Ok(SessionSettings {
         store: store.filter(|_| is_enabled != Some(false)),
@@ -136,8 +144,8 @@ fn given_store(
     let Some((path, value)) = inner.or(outer) else {
         return Ok(None);
     };
-    if let Some(store) = &wiring.native_store {
-        return Ok(Some(store.clone()));
+    if let Some(open) = &wiring.native_store {
+        return Ok(Some(open.store.clone()));
     }
     let store = HostStore::from_fields(path, value, wiring.host.clone(), wiring.clock.clone())?;
     Ok(Some(Arc::new(store)))

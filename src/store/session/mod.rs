@@ -32,6 +32,14 @@ use crate::store::state::StateStore;
 /// A session store, shared by the sessions of an agent.
 pub type SharedSessionStore = Arc<dyn SessionStore>;
 
+/// A store that was opened before the agent that uses it.
+#[derive(Clone)]
+pub struct OpenStore {
+    pub store: SharedSessionStore,
+    /// The project of its sessions, unless the agent names another one.
+    pub project: Option<Arc<str>>,
+}
+
 /// Names one transcript. Parts are compared byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey {

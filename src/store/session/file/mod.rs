@@ -115,6 +115,10 @@ impl SessionStore for FileStore {
         Caps::ALL
     }
 
+    async fn finish(&self, key: &SessionKey) -> Result<()> {
+        self.fold(key).await
+    }
+
     async fn append(
         &self,
         key: &SessionKey,
