@@ -30,9 +30,6 @@ const SESSIONS = {
   },
 };
 
-// Here, so that the server lives as long as the file.
-await database();
-
 /** One test for each database; all run at the same time, because they wait. */
 function leases(name, work) {
   for (const [driver, settings] of Object.entries(SESSIONS)) {
@@ -138,8 +135,8 @@ describe('leases', { concurrency: true }, () => {
     const { owner, contender } = it;
     const session = await contender();
     owner.say('close');
-    assert.equal((await owner.told('idle')).stopReason, 'aborted');
-    await owner.told('closed');
+    const [idle] = await owner.toldAll('idle', 'closed');
+    assert.equal(idle.stopReason, 'aborted');
     const took = await turn(session, 'second');
     assert.ok(took < AT_ONCE_MS, `${took} ms`);
   });

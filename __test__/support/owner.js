@@ -26,14 +26,27 @@ export function startOwner(t, input) {
     await exited;
   });
   const events = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  async function next() {
+    const { value, done } = await events.next();
+    assert.ok(!done, 'the process ended too early');
+    return JSON.parse(value);
+  }
   return {
     /** The next thing that it tells, which must be this. */
     async told(event) {
-      const { value, done } = await events.next();
-      assert.ok(!done, `the process ended before it told ${event}`);
-      const found = JSON.parse(value);
-      assert.equal(found.event, event, value);
+      const found = await next();
+      assert.equal(found.event, event, JSON.stringify(found));
       return found;
+    },
+    /** The next things that it tells, which must be these, in whatever order they come. */
+    async toldAll(...names) {
+      const found = new Map();
+      while (found.size < names.length) {
+        const event = await next();
+        found.set(event.event, event);
+      }
+      assert.deepEqual([...found.keys()].sort(), [...names].sort());
+      return names.map((name) => found.get(name));
     },
     say: (word) => child.stdin.write(`${word}\n`),
     signal: (name) => assert.ok(child.kill(name)),
