@@ -80,24 +80,26 @@ function newTally(points) {
 /** One conversation: its processes are killed as planned, then the last one may end. */
 async function runJob(stage, { kills, judge, random, turn }, tally) {
   let wanted = kills;
+  let done = 0;
   for (let tries = 0; tries < TRIES; tries += 1) {
     const conversation = stage.newConversation(turn + tries);
-    const late = await killAll(stage, conversation, wanted, tally);
+    const late = await killAll(stage, conversation, wanted, tally, done);
     if (late === undefined) await stage.run(conversation);
     settle(judge(stage.trial(conversation)), conversation, wanted, tally);
     if (late === undefined) return;
+    done = Math.max(done, late);
     // What is left of the job; a process that resumes needs one that was killed.
     wanted = wanted.map((kill, at) => (at === late ? easier(kill, tries + 1, random) : kill));
   }
   tally.missed.push(wanted.map(spell).join(', '));
 }
 
-/** Gives the place of the first kill that did not happen. */
-async function killAll(stage, conversation, kills, tally) {
+/** Gives the place of the first kill that did not happen. The first `done` were counted before. */
+async function killAll(stage, conversation, kills, tally, done) {
   for (const [at, kill] of kills.entries()) {
     const { killed } = await stage.run(conversation, kill);
     if (!killed) return at;
-    tally.kills += 1;
+    if (at >= done) tally.kills += 1;
     if (kill.point !== undefined) tally.hits.set(kill.point, tally.hits.get(kill.point) + 1);
   }
   return undefined;
