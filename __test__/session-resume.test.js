@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { InvalidConfigError, ResourceError, SessionError } from '../index.js';
-import { assertEnd, assertRefused, collect, errorOf, tool } from './support/boundary.js';
+import { assertEnd, assertRefused, collect, deferred, errorOf, tool } from './support/boundary.js';
 import { DURABLE, conversationIn, storedAgents, temporaryFolder } from './support/sessions.js';
 
 const ECHO = [{ reply: (_, { user }) => `You said: ${user}` }];
@@ -224,18 +224,25 @@ stored('continueRecent and resumeAt', async (t, agents) => {
 
 stored('a call that was running when its process ended is not run again', async (t, agents) => {
   const runs = [];
+  const running = deferred();
   const { emulator, newAgent } = await agents({
     rules: [
       { when: { user: 'go' }, times: 1, reply: { toolCalls: [{ name: 'pay', input: {} }] } },
       { reply: 'Done.' },
     ],
   });
-  const tools = [tool('pay', () => (runs.push('pay'), new Promise(() => {})))];
+  const pay = () => {
+    runs.push('pay');
+    running.resolve();
+    return new Promise(() => {});
+  };
+  const tools = [tool('pay', pay)];
   const agent = newAgent({ tools });
   const session = await agent.startSession({ userId: 'ann', conversationId: 'c' });
-  const stream = session.send('go');
-  while (runs.length === 0) await stream.next();
+  const ended = collect(session.send('go'));
+  await running.promise;
   await session.abort();
+  await ended;
   await agent.close();
   const again = newAgent({ tools });
   const elements = await collect((await again.resumeSession('c')).send('go on'));
