@@ -4,7 +4,7 @@ import { test } from 'node:test';
 
 import { InvalidConfigError } from '../index.js';
 import { assertRefused, errorOf, setUp, tool } from './support/boundary.js';
-import { storedAgents, temporaryFolder, DURABLE } from './support/sessions.js';
+import { stored, storedAgents } from './support/sessions.js';
 
 const CALLING = [
   {
@@ -25,14 +25,12 @@ function everywhere(name, work) {
     const { session, agent } = await setUp(t, { rules: CALLING, tools: [look()] });
     await work(session, agent);
   });
-  for (const [database, settings] of Object.entries(DURABLE)) {
-    test(`${database}: ${name}`, async (t) => {
-      const options = { rules: CALLING, tools: [look()] };
-      const { newAgent } = await storedAgents(t, settings(temporaryFolder(t)), options);
-      const agent = newAgent();
-      await work(await agent.startSession({ userId: 'ann' }), agent);
-    });
-  }
+  stored(name, async (t, settings) => {
+    const options = { rules: CALLING, tools: [look()] };
+    const { newAgent } = await storedAgents(t, settings, options);
+    const agent = newAgent();
+    await work(await agent.startSession({ userId: 'ann' }), agent);
+  });
 }
 
 everywhere('a turn is the message of the user and one record of the assistant', async (session) => {

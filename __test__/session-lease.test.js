@@ -5,7 +5,6 @@ import { describe, it } from 'node:test';
 import { SessionError, openSessionStore } from '../index.js';
 import { assertEnd, assertRefused, collect, configFor, errorOf } from './support/boundary.js';
 import { startOwner } from './support/owner.js';
-import { database } from './support/postgres.js';
 import { DURABLE, conversationIn, storedAgents, temporaryFolder } from './support/sessions.js';
 
 const CONVERSATION = 'c';
@@ -22,17 +21,9 @@ const RULES = [
   { reply: (_, { user }) => `You said: ${user}` },
 ];
 
-const SESSIONS = {
-  ...DURABLE,
-  pgsql: async () => {
-    const url = await database();
-    return url && { database: 'pgsql', url };
-  },
-};
-
 /** One test for each database; all run at the same time, because they wait. */
 function leases(name, work) {
-  for (const [driver, settings] of Object.entries(SESSIONS)) {
+  for (const [driver, settings] of Object.entries(DURABLE)) {
     it(`${driver}: ${name}`, async (t) => {
       const session = await settings(temporaryFolder(t));
       if (!session) return t.skip('no PostgreSQL server on this machine');

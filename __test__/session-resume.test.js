@@ -1,25 +1,24 @@
 /** Stored conversations: resuming them, and whose they are. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 
 import { InvalidConfigError, ResourceError, SessionError } from '../index.js';
-import { assertEnd, assertRefused, collect, deferred, errorOf, tool } from './support/boundary.js';
-import { DURABLE, conversationIn, storedAgents, temporaryFolder } from './support/sessions.js';
+import {
+  ENTRY,
+  assertEnd,
+  assertRefused,
+  collect,
+  configFor,
+  deferred,
+  errorOf,
+  runClean,
+  tool,
+} from './support/boundary.js';
+import { conversationIn, stored, storedAgents } from './support/sessions.js';
 
 const ECHO = [{ reply: (_, { user }) => `You said: ${user}` }];
 
-/** One test for each database. */
-function stored(name, work) {
-  for (const [database, settings] of Object.entries(DURABLE)) {
-    test(`${database}: ${name}`, async (t) => {
-      const session = settings(temporaryFolder(t));
-      await work(t, (options) => storedAgents(t, session, options));
-    });
-  }
-}
-
-stored('a conversation goes on in another agent', async (t, agents) => {
-  const { emulator, newAgent } = await agents({ rules: ECHO });
+stored('a conversation goes on in another agent', async (t, settings) => {
+  const { emulator, newAgent } = await storedAgents(t, settings, { rules: ECHO });
   const first = newAgent();
   const session = await first.startSession({ userId: 'ann' });
   await session.prompt('one');
@@ -41,8 +40,8 @@ stored('a conversation goes on in another agent', async (t, agents) => {
   ]);
 });
 
-stored('two agents take turns, each sees what the other said', async (t, agents) => {
-  const { emulator, newAgent } = await agents({ rules: ECHO });
+stored('two agents take turns, each sees what the other said', async (t, settings) => {
+  const { emulator, newAgent } = await storedAgents(t, settings, { rules: ECHO });
   const one = await newAgent().startSession({ userId: 'ann', conversationId: 'c' });
   const other = await newAgent().startSession({ userId: 'ann', conversationId: 'c' });
   for (const [session, text] of [
@@ -56,8 +55,8 @@ stored('two agents take turns, each sees what the other said', async (t, agents)
   assert.equal(emulator.requests.at(-1).body.messages.length, 7);
 });
 
-stored('D21: a conversation of another user is refused, and nothing told', async (t, agents) => {
-  const { newAgent } = await agents();
+stored('D21: a conversation of another user is refused, and nothing told', async (t, settings) => {
+  const { newAgent } = await storedAgents(t, settings);
   await newAgent().prompt('hi', { userId: 'ann', conversationId: 'c' });
   const agent = newAgent();
   const calls = [
@@ -76,8 +75,27 @@ stored('D21: a conversation of another user is refused, and nothing told', async
   assert.equal((await agent.sessions.get('c')).userId, 'bob');
 });
 
-stored('resumeSession of what does not exist is a ResourceError', async (t, agents) => {
-  const { newAgent } = await agents();
+stored('D21: another process is refused too, and the owner is not', async (t, settings) => {
+  const { emulator, newAgent } = await storedAgents(t, settings);
+  await newAgent().prompt('hi', { userId: 'ann', conversationId: 'c' });
+  const config = { ...configFor(emulator), session: settings };
+  const out = await runClean(`
+    import { createAgent } from ${JSON.stringify(ENTRY)};
+    const agent = createAgent(${JSON.stringify(config)});
+    const codes = [];
+    for (const userId of ['bob', 'ann']) {
+      const open = () => agent.startSession({ userId, conversationId: 'c' });
+      codes.push(await open().then(({ userId }) => userId, ({ code }) => code));
+    }
+    codes.push((await agent.resumeSession('c')).userId);
+    console.log(codes.join(' '));
+    await agent.close();
+  `);
+  assert.equal(out, 'E_SESSION_OWNER ann ann');
+});
+
+stored('resumeSession of what does not exist is a ResourceError', async (t, settings) => {
+  const { newAgent } = await storedAgents(t, settings);
   const error = await errorOf(newAgent().resumeSession('nowhere'));
   assertRefused(error, ResourceError, 'E_RESOURCE', 'no stored session');
   for (const id of ['a\u0000b', 'x'.repeat(513), '\n']) {
@@ -88,8 +106,8 @@ stored('resumeSession of what does not exist is a ResourceError', async (t, agen
 
 stored(
   'FC-C7: ids with separators, dots, case and Unicode variants do not collide',
-  async (t, agents) => {
-    const { newAgent } = await agents({ rules: ECHO });
+  async (t, settings) => {
+    const { newAgent } = await storedAgents(t, settings, { rules: ECHO });
     const ids = [
       '../../x',
       'a/b',
@@ -115,8 +133,8 @@ stored(
   },
 );
 
-stored('title and metadata are kept; the newest session is first', async (t, agents) => {
-  const { newAgent } = await agents();
+stored('title and metadata are kept; the newest session is first', async (t, settings) => {
+  const { newAgent } = await storedAgents(t, settings);
   const agent = newAgent();
   const about = { title: 'Lunch', metadata: { table: 4 } };
   const session = await agent.startSession({ userId: 'ann', ...about });
@@ -141,8 +159,8 @@ stored('title and metadata are kept; the newest session is first', async (t, age
   );
 });
 
-stored('lists come in pages without gaps or repeats', async (t, agents) => {
-  const { newAgent } = await agents();
+stored('lists come in pages without gaps or repeats', async (t, settings) => {
+  const { newAgent } = await storedAgents(t, settings);
   const agent = newAgent();
   const ids = Array.from({ length: 7 }, (_, at) => `s${at}`);
   for (const conversationId of ids) await agent.prompt('hi', { userId: 'u', conversationId });
@@ -156,8 +174,8 @@ stored('lists come in pages without gaps or repeats', async (t, agents) => {
   assert.deepEqual(found, ids.reverse());
 });
 
-stored('rename, tag and delete', async (t, agents) => {
-  const { newAgent } = await agents();
+stored('rename, tag and delete', async (t, settings) => {
+  const { newAgent } = await storedAgents(t, settings);
   const agent = newAgent();
   await agent.prompt('hi', { userId: 'u', conversationId: 'c' });
   await agent.sessions.rename('c', 'New');
@@ -177,8 +195,8 @@ stored('rename, tag and delete', async (t, agents) => {
   }
 });
 
-stored('a fork has its own future; an index keeps that many messages', async (t, agents) => {
-  const { emulator, newAgent } = await agents({ rules: ECHO });
+stored('a fork has its own future; an index keeps that many messages', async (t, settings) => {
+  const { emulator, newAgent } = await storedAgents(t, settings, { rules: ECHO });
   const agent = newAgent();
   const source = await agent.startSession({ userId: 'ann', title: 'T', conversationId: 'source' });
   await source.prompt('one');
@@ -204,8 +222,8 @@ stored('a fork has its own future; an index keeps that many messages', async (t,
   assertRefused(far, InvalidConfigError, 'E_INVALID_CONFIG', 'upToMessageIndex', '0..=6');
 });
 
-stored('continueRecent and resumeAt', async (t, agents) => {
-  const { emulator, newAgent } = await agents({ rules: ECHO });
+stored('continueRecent and resumeAt', async (t, settings) => {
+  const { emulator, newAgent } = await storedAgents(t, settings, { rules: ECHO });
   const first = newAgent();
   const session = await first.startSession({ userId: 'ann' });
   await session.prompt('one');
@@ -222,10 +240,10 @@ stored('continueRecent and resumeAt', async (t, agents) => {
   assert.notEqual(other.id, session.id);
 });
 
-stored('a call that was running when its process ended is not run again', async (t, agents) => {
+stored('a call that was running when its process ended is not run again', async (t, settings) => {
   const runs = [];
   const running = deferred();
-  const { emulator, newAgent } = await agents({
+  const { emulator, newAgent } = await storedAgents(t, settings, {
     rules: [
       { when: { user: 'go' }, times: 1, reply: { toolCalls: [{ name: 'pay', input: {} }] } },
       { reply: 'Done.' },

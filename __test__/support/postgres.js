@@ -18,6 +18,8 @@ const NOBODY = 65_534;
 const USER = 'tester';
 const STARTS = 100;
 const START_MS = 100;
+/** Whether a missing server is a failure. */
+const REQUIRED = (process.env.OAK_TEST_REQUIRE ?? '').split(',').includes('postgres');
 
 let server;
 let databases = 0;
@@ -31,6 +33,7 @@ after(async () => (await server)?.stop());
 export async function database() {
   server ??= start();
   const running = await server;
+  if (!running && REQUIRED) throw new Error('OAK_TEST_REQUIRE: there is no PostgreSQL server');
   if (!running) return undefined;
   const name = `test_${++databases}`;
   await running.create(name);

@@ -7,10 +7,12 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { test } from 'node:test';
 
 import { startEmulator } from '../../emulator/index.js';
 import { createAgent } from '../../index.js';
 import { configFor } from './boundary.js';
+import { database } from './postgres.js';
 
 /** A folder that is deleted after the test. */
 export function temporaryFolder(t) {
@@ -19,11 +21,29 @@ export function temporaryFolder(t) {
   return folder;
 }
 
-/** Databases that keep sessions when all agents are gone, by name. */
+/**
+ * Databases that keep sessions when all agents are gone, by name: `config.session` for one in a folder;
+ * nothing where the machine has no server.
+ */
 export const DURABLE = {
   sqlite: (folder) => ({ database: 'sqlite', path: join(folder, 'sessions.db') }),
   file: (folder) => ({ database: 'file', path: join(folder, 'sessions') }),
+  pgsql: async () => {
+    const url = await database();
+    return url && { database: 'pgsql', url };
+  },
 };
+
+/** One test for each durable database, which gets its `config.session`. */
+export function stored(name, work) {
+  for (const [kind, settings] of Object.entries(DURABLE)) {
+    test(`${kind}: ${name}`, async (t) => {
+      const session = await settings(temporaryFolder(t));
+      if (!session) return t.skip('no PostgreSQL server on this machine');
+      await work(t, session);
+    });
+  }
+}
 
 /**
  * An emulator and a way to make agents that share a database; everything is closed after the test,
