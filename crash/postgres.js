@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server for the time of the kills.
+ * A PostgreSQL server for the time of the kills, and for tests.
  *
  * @module
  */
@@ -16,7 +16,7 @@ const run = promisify(execFile);
 
 /** The server refuses to run as root: it then runs as nobody. */
 const NOBODY = 65_534;
-const USER = 'crash';
+const USER = 'tester';
 const PACKAGES = '/usr/lib/postgresql';
 const TRIES = 100;
 const TRY_EVERY_MS = 100;
@@ -29,13 +29,14 @@ export function hasPostgres() {
 /**
  * Starts a server on a temporary folder and a free port.
  *
- * @returns {Promise<{ url: string, close(): Promise<void> }>}
+ * @returns {Promise<{ url: string, create(name: string): Promise<string>, close(): Promise<void> }>}
+ *   address of a database, and how to make another one
  * @throws {ScriptError} without the programs
  */
 export async function startPostgres() {
   const programs = programFolder();
-  if (!programs) throw new ScriptError('--driver pgsql needs the programs initdb and postgres');
-  const folder = mkdtempSync(join(tmpdir(), 'oak-crash-pg-'));
+  if (!programs) throw new ScriptError('PostgreSQL is needed: its programs initdb and postgres');
+  const folder = mkdtempSync(join(tmpdir(), 'oak-pg-'));
   const who = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   if (who.uid) chownSync(folder, NOBODY, NOBODY);
   const options = { cwd: folder, ...who };
@@ -47,13 +48,20 @@ export async function startPostgres() {
   const settings = ['-D', data, '-p', port, '-k', folder, '-h', '127.0.0.1', '-F'];
   const server = spawn(join(programs, 'postgres'), settings, { ...options, stdio: 'ignore' });
   const close = () => stop(server, folder);
+  const tool = (name, args) =>
+    run(join(programs, name), ['-h', '127.0.0.1', '-p', port, '-U', USER, ...args], options);
+  const urlOf = (name) => `postgres://${USER}@127.0.0.1:${port}/${name}`;
+  const create = async (name) => {
+    await tool('createdb', [name]);
+    return urlOf(name);
+  };
   try {
-    await answering(() => run(join(programs, 'pg_isready'), ['-q', '-h', '127.0.0.1', '-p', port]));
+    await answering(() => tool('pg_isready', ['-q']));
   } catch (error) {
     await close();
     throw error;
   }
-  return { url: `postgres://${USER}@127.0.0.1:${port}/postgres`, close };
+  return { url: urlOf('postgres'), create, close };
 }
 
 async function answering(ask) {
