@@ -91,5 +91,13 @@ test('remembers a name told earlier', async (t) => {
   assert.equal(await ask('Hello, my name is Ann.', 'What is my name?'), 'Your name is Ann.');
   assert.equal(await ask('你好，我叫小明，很高兴', '我叫什么名字？'), '你叫小明。');
   assert.match(await ask('hi', "what's my name"), /have not told me/);
+  assert.equal(
+    await ask('My favourite dish is soup.', 'What is my favourite dish?'),
+    'You like soup.',
+  );
+  assert.equal(await ask('我最喜欢吃番茄炒蛋。', '我最喜欢吃什么？'), '你喜欢吃番茄炒蛋。');
+  assert.match(await ask('hi', 'what do I like to eat'), /have not told me/);
+  const both = await ask('我叫小明，我最喜欢吃面', '我叫什么？喜欢吃什么？');
+  assert.equal(both, '你叫小明。你喜欢吃面。');
   assert.equal((await say(emulator, '我叫小红'))[0].text, '很高兴认识你，小红！');
 });
