@@ -6,6 +6,7 @@
 pub mod config;
 mod core;
 mod endpoint;
+mod fork;
 pub mod history;
 mod hooks;
 mod host;
@@ -21,6 +22,7 @@ mod sessions;
 mod storage;
 
 pub use core::{Agent, PromptRequest};
+pub use fork::ForkOptions;
 pub use history::HistoryQuery;
 pub use host::{FunctionId, Host, HostFailure};
 pub use host_state::HostState;
@@ -29,4 +31,4 @@ pub use input::SendOptions;
 pub use opening::{ResumeOptions, StartOptions};
 pub use run::RunHandle;
 pub use session::{PromptResult, Session};
-pub use sessions::{ForkOptions, ListOptions, SessionStatus, SessionSummary};
+pub use sessions::{ListOptions, SessionStatus, SessionSummary};

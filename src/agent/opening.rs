@@ -13,9 +13,10 @@ use crate::tool::SessionRef;
 
 use super::config::Fields;
 use super::core::{Agent, AgentCore, identifier};
+use super::fork::ForkOptions;
 use super::run::entries;
 use super::session::Session;
-use super::sessions::{ForkOptions, exists};
+use super::sessions::exists;
 use super::storage::Storage;
 
 /// The user of a stored session that has none.
