@@ -3,9 +3,9 @@ import { test } from 'node:test';
 
 import { text } from '../emulator/index.js';
 import { AcpStreamAdapter, ModelError, createAgent } from '../index.js';
-import { collect, eventually } from './support/boundary.js';
 import { Mirror, adapterFor } from './support/format-adapter.js';
-import { deferred } from './support/gateway.js';
+import { collect, deferred, eventually } from './support/boundary.js';
+import {} from './support/gateway.js';
 
 /** Far above what a busy machine needs. */
 const PROMPTLY = 10_000;

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 
 import { text } from '../emulator/index.js';
 import { errorOf, idleOf, readStream, restartsOf, textOf } from './support/gateway-elements.js';
-import { deferred, gatewayFor } from './support/gateway.js';
+import { deferred } from './support/boundary.js';
+import { gatewayFor } from './support/gateway.js';
 
 const ONE_TRY = { maxRetries: 0, restart: 'never' };
 const SHORT = { idleMs: 150 };

@@ -7,7 +7,6 @@ import { inspect } from 'node:util';
 
 import { startEmulator, text, toolCall } from '../emulator/index.js';
 import { createAgent } from '../index.js';
-import { collect, errorOf as rejection, eventually } from './support/boundary.js';
 import { PROTOCOLS, both } from './support/format-protocols.js';
 import {
   endsOf,
@@ -18,7 +17,8 @@ import {
   textOf,
   thoughtOf,
 } from './support/gateway-elements.js';
-import { deferred, gatewayFor, aborted, resultsIn, tool } from './support/gateway.js';
+import { collect, deferred, errorOf as rejection, eventually } from './support/boundary.js';
+import { gatewayFor, aborted, resultsIn, tool } from './support/gateway.js';
 
 const THEN_DONE = { when: { hasToolResult: true }, reply: text('Done.') };
 const WORK = { reply: toolCall('work', {}, { id: 'call_1' }) };

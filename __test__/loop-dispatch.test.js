@@ -3,7 +3,8 @@ import { test } from 'node:test';
 
 import { text, toolCalls } from '../emulator/index.js';
 import { endsOf, idleOf, phasesOf, readStream, textOf } from './support/gateway-elements.js';
-import { deferred, gatewayFor, resultsIn, tool } from './support/gateway.js';
+import { deferred } from './support/boundary.js';
+import { gatewayFor, resultsIn, tool } from './support/gateway.js';
 
 const THEN_DONE = { when: { hasToolResult: true }, reply: text('Done.') };
 

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { text, toolCall, toolCalls } from '../emulator/index.js';
 import { createAgent } from '../index.js';
 import { endsOf, errorsOf, idleOf, textOf } from './support/gateway-elements.js';
-import { aborted, deferred, gatewayFor, resultsIn, tool } from './support/gateway.js';
+import { deferred } from './support/boundary.js';
+import { aborted, gatewayFor, resultsIn, tool } from './support/gateway.js';
 
 const STEP = tool('step', () => 'stepped');
 /** A model that never stops calling. */

@@ -4,7 +4,8 @@ import { z } from 'zod';
 
 import { text, toolCalls } from '../emulator/index.js';
 import { endsOf, errorsOf, textOf } from './support/gateway-elements.js';
-import { aborted, deferred, gatewayFor, resultsIn, tool } from './support/gateway.js';
+import { deferred } from './support/boundary.js';
+import { aborted, gatewayFor, resultsIn, tool } from './support/gateway.js';
 
 const THEN_DONE = { when: { hasToolResult: true }, reply: text('Done.') };
 const calling = (input) => ({ reply: toolCalls([{ id: 'toolu_1', name: 'work', input }]) });

@@ -14,7 +14,8 @@ import {
   thoughtOf,
 } from './support/gateway-elements.js';
 import { both } from './support/format-protocols.js';
-import { deferred, resultsIn, textIn, tool } from './support/gateway.js';
+import { deferred } from './support/boundary.js';
+import { resultsIn, textIn, tool } from './support/gateway.js';
 
 const THEN_DONE = { when: { hasToolResult: true }, reply: text('Done.') };
 

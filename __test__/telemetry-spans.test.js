@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { httpError, text, toolCall } from '../emulator/index.js';
-import { eventually } from './support/boundary.js';
 import { SPANS, TURN, watched } from './support/format-spans.js';
 import { idleOf, readStream, textOf } from './support/gateway-elements.js';
-import { SOON, deferred, tool } from './support/gateway.js';
+import { deferred, eventually } from './support/boundary.js';
+import { SOON, tool } from './support/gateway.js';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const PARENT_ID = 'b7ad6b7169203331';

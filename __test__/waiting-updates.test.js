@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { text, toolCalls } from '../emulator/index.js';
 import { both } from './support/format-protocols.js';
 import { checkStream, endsOf, idleOf, textOf } from './support/gateway-elements.js';
-import { deferred, gatewayFor, resultsIn, tool } from './support/gateway.js';
+import { deferred } from './support/boundary.js';
+import { gatewayFor, resultsIn, tool } from './support/gateway.js';
 
 const CALLS = 40;
 const LENGTH = 99_000;

@@ -4,7 +4,8 @@
  * @module
  */
 import { httpError, text, thinking, toolCalls } from '../../emulator/index.js';
-import { deferred, gatewayFor, tool } from './gateway.js';
+import { deferred } from './boundary.js';
+import { gatewayFor, tool } from './gateway.js';
 
 /** Two deltas are out after four events. */
 const AFTER_TWO_DELTAS = 4;

@@ -71,13 +71,6 @@ export function tool(name, execute, more = {}) {
   return { name, description: `The tool ${name}`, parameters, execute, ...more };
 }
 
-/** A promise and the functions that settle it. */
-export function deferred() {
-  const made = {};
-  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-  return made;
-}
-
 /** A promise for the moment when the signal fires. */
 export function aborted(signal) {
   return new Promise((resolve) => {
