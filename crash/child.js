@@ -20,7 +20,8 @@ const PATIENCE_MS = 60_000;
  * @property {number | null} code its exit code
  * @property {boolean} hung whether it had to be killed because it did not end
  * @property {object[]} events what it told, in order
- * @property {number} ms from its first word to its end
+ * @property {number} ms from its start to its end
+ * @property {number} readyMs from its start to its first word
  * @property {string} stderr
  */
 
@@ -29,7 +30,7 @@ const PATIENCE_MS = 60_000;
  *
  * @param {object} input what the subject reads
  * @param {object} [plan] `point` and `pass` at which it kills itself; or `afterMs`: killed from outside
- *   so long after its first word; `log`: file for the passes
+ *   so long after its start; `log`: file for the passes
  * @returns {Promise<Ending>}
  */
 export async function runSubject(input, { point, pass, afterMs, log } = {}) {
@@ -41,18 +42,18 @@ export async function runSubject(input, { point, pass, afterMs, log } = {}) {
   const stdio = ['ignore', 'pipe', 'pipe'];
   const child = spawn(process.execPath, [SUBJECT, JSON.stringify(input)], { env, stdio });
   const events = [];
-  let [begin, stderr, hung] = [performance.now(), '', false];
-  let timer;
+  const begin = performance.now();
+  const time = () => performance.now() - begin;
+  let [readyMs, stderr, hung] = [Infinity, '', false];
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => {
-    if (events.length === 0) {
-      begin = performance.now();
-      if (afterMs !== undefined) timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
-    }
+    if (events.length === 0) readyMs = time();
     events.push(JSON.parse(line));
   });
   child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text));
-  const alarm = setTimeout(() => (hung = child.kill('SIGKILL')), PATIENCE_MS);
+  const kill = () => child.kill('SIGKILL');
+  const timer = afterMs === undefined ? undefined : setTimeout(kill, afterMs);
+  const alarm = setTimeout(() => (hung = kill()), PATIENCE_MS);
   const read = new Promise((resolve) => lines.once('close', resolve));
   const [code, signal] = await new Promise((resolve, reject) => {
     child.once('error', reject);
@@ -62,5 +63,5 @@ export async function runSubject(input, { point, pass, afterMs, log } = {}) {
   clearTimeout(timer);
   clearTimeout(alarm);
   const killed = signal === 'SIGKILL' && !hung;
-  return { pid: child.pid, killed, code, hung, events, ms: performance.now() - begin, stderr };
+  return { pid: child.pid, killed, code, hung, events, ms: time(), readyMs, stderr };
 }

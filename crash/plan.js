@@ -10,6 +10,8 @@
  * @typedef {{ point: string, pass: number } | { afterMs: number }} Kill
  */
 
+const LOAD = 1.5;
+
 /** What is killed behind the first round over the points. */
 const ROUND = ['outside', 'resume', 'pass', 'pass', 'resume-outside', 'pass'];
 
@@ -22,7 +24,10 @@ const ROUND = ['outside', 'resume', 'pass', 'pass', 'resume-outside', 'pass'];
  * @yields {Kill[]} kills of the processes of one conversation, in order
  */
 export function* plan(points, recorded, random) {
-  const outside = ({ ms }) => ({ afterMs: random.below(Math.ceil(ms)) });
+  // Processes that share the machine are slower than the recorded ones.
+  const outside = ({ readyMs, ms }) => ({
+    afterMs: Math.floor(readyMs + random.below((ms - readyMs) * LOAD)),
+  });
   const anyPass = (point) => ({ point, pass: 1 + random.below(recorded.start.passes.get(point)) });
   for (const point of random.shuffled(points)) yield [anyPass(point)];
   const starts = endless(() => random.shuffled(everyPass(points, recorded.start)));
@@ -42,11 +47,10 @@ export function* plan(points, recorded, random) {
  *
  * @param {Kill} kill
  * @param {number} tries how often it was tried
- * @param {{ below(limit: number): number }} random
  * @returns {Kill}
  */
-export function easier(kill, tries, random) {
-  if (kill.point === undefined) return { afterMs: random.below(kill.afterMs + 1) };
+export function easier(kill, tries) {
+  if (kill.point === undefined) return { afterMs: Math.floor(kill.afterMs * 0.9) };
   // The first time, other settings are tried with the same pass.
   return tries % 2 ? kill : { ...kill, pass: Math.max(1, kill.pass - 1) };
 }

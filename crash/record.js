@@ -13,6 +13,7 @@ const RUNS = 4;
 /**
  * @typedef {object} Recording
  * @property {Map<string, number>} passes most passes of each point in one run
+ * @property {number} readyMs the shortest time until a process is ready to work
  * @property {number} ms the longest run
  */
 
@@ -43,7 +44,7 @@ export async function record(stage, points) {
 }
 
 function newRecording() {
-  return { passes: new Map(), ms: 0 };
+  return { passes: new Map(), readyMs: Infinity, ms: 0 };
 }
 
 async function observe(recording, stage, conversation, { log }) {
@@ -52,6 +53,7 @@ async function observe(recording, stage, conversation, { log }) {
     const told = life.events.map((event) => JSON.stringify(event)).join('\n');
     throw new ScriptError(`a run that nobody killed failed:\n${told}\n${life.stderr}`);
   }
+  recording.readyMs = Math.min(recording.readyMs, life.readyMs);
   recording.ms = Math.max(recording.ms, life.ms);
   const counts = new Map();
   for (const point of readPasses(log)) counts.set(point, (counts.get(point) ?? 0) + 1);
