@@ -92,9 +92,27 @@ impl StoredEntry {
         })
     }
 
-    /// An entry that the kernel made.
+    /// An entry that the kernel made; what its text would say is not read from it again.
     pub fn of(entry: &Entry) -> serde_json::Result<Self> {
-        Self::parse(serde_json::to_string(entry)?)
+        let role = match entry.kind.as_str() {
+            "user" => Some(Role::User),
+            "assistant" => Some(Role::Assistant),
+            _ => None,
+        };
+        let message = entry.message.as_ref().filter(|_| !entry.is_sidechain);
+        let id = message
+            .and_then(|message| message.id.clone().filter(|id| !id.is_empty()))
+            .or_else(|| entry.uuid.clone());
+        Ok(Self {
+            text: serde_json::to_string(entry)?.into(),
+            message: role
+                .filter(|_| message.is_some())
+                .zip(id)
+                .map(|(role, id)| MessageRef { id, role }),
+            kind: entry.kind.clone(),
+            uuid: entry.uuid.clone(),
+            timestamp: entry.timestamp.clone(),
+        })
     }
 
     /// The JSON text.
@@ -126,6 +144,24 @@ mod tests {
         let message = entry.message.as_ref().unwrap();
         assert_eq!((message.id.as_str(), message.role), ("m", Role::Assistant));
         assert_eq!(entry.text(), text);
+    }
+
+    #[test]
+    fn an_entry_of_ours_is_found_as_its_text_would_be() {
+        for text in [
+            r#"{"type":"user","uuid":"u","parentUuid":null,"isSidechain":false,"timestamp":"t","message":{"role":"user","content":"x"}}"#,
+            r#"{"type":"assistant","uuid":"u","parentUuid":"p","isSidechain":false,"message":{"role":"assistant","content":[],"id":"m"}}"#,
+            r#"{"type":"user","uuid":"u","parentUuid":null,"isSidechain":true,"message":{"role":"user","content":"x"}}"#,
+            r#"{"type":"system","uuid":"u","parentUuid":null,"isSidechain":false}"#,
+        ] {
+            let entry = serde_json::from_str(text).unwrap();
+            let made = StoredEntry::of(&entry).unwrap();
+            assert_eq!(
+                made,
+                StoredEntry::parse(made.shared_text()).unwrap(),
+                "{text}"
+            );
+        }
     }
 
     #[test]
