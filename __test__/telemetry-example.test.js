@@ -1,30 +1,16 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const TIME_MS = 120_000;
-/** With this file the examples talk to CloudBase. */
-const USES_CLOUDBASE = existsSync(new URL('../examples/config.local.json', import.meta.url));
+import { USES_CLOUDBASE, runExample } from './support/examples.js';
+
 /** What was said, given to the tool and by it; and the key. */
 const CONTENT = ['weather in Beijing', 'Beijing', 'time for a walk', 'sunny', 'emulator-key'];
-
-/** Node.js 22 reads TypeScript by itself. */
-function loaderFlags() {
-  return Number(process.versions.node.split('.')[0]) < 22 ? ['--import', 'tsx'] : [];
-}
 
 test(
   'telemetry: the debug example tells what happens, without content',
   { skip: USES_CLOUDBASE },
   async () => {
-    const args = [...loaderFlags(), 'examples/02-debug.ts'];
-    const env = { PATH: process.env.PATH, HOME: process.env.HOME, OAK_DEBUG: '1' };
-    const options = { cwd: ROOT, env, timeout: TIME_MS };
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, options);
+    const { stdout, stderr } = await runExample('02-debug.ts', { OAK_DEBUG: '1' });
     for (const words of [
       /^options$/m,
       / {2}model +glm-5\.1/,

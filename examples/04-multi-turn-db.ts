@@ -8,6 +8,8 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { createAgent } from '@cloudbase/open-agent-kernel';
@@ -22,7 +24,7 @@ const agent = createAgent({
   systemPrompt: '你是一个友好的助手，用一两句话回答。',
   session: {
     database: 'sqlite',
-    path: fileURLToPath(new URL('.data/sessions.db', import.meta.url)),
+    path: join(tmpdir(), 'oak-example-04', 'sessions.db'),
   },
 });
 
