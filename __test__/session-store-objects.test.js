@@ -9,7 +9,7 @@ import {
   createAgent,
   openSessionStore,
 } from '../index.js';
-import { assertRefused, collect, errorOf, offline, tool } from './support/boundary.js';
+import { assertEnd, assertRefused, collect, errorOf, offline, tool } from './support/boundary.js';
 import { conversationIn, storedAgents } from './support/sessions.js';
 
 /** The least store: a class with its methods on the prototype. */
@@ -244,4 +244,18 @@ test('FC-C6: a store that stores and reports a failure has each entry once', asy
     stored.map(({ type }) => type),
     ['user', 'assistant', 'user', 'assistant'],
   );
+});
+
+test('a store whose registerSession never settles or fails keeps the conversation all the same', async (t) => {
+  for (const registerSession of [
+    () => new Promise(() => {}),
+    () => Promise.reject(new Error('no')),
+  ]) {
+    const kept = new ListStore();
+    const store = { append: kept.append.bind(kept), load: kept.load.bind(kept), registerSession };
+    const { newAgent } = await storedAgents(t, { store, storeTimeoutMs: 2_000 });
+    const conversation = await newAgent().startSession({ userId: 'ann', conversationId: 'c' });
+    assertEnd(await collect(conversation.send('hi')), { stopReason: 'end_turn' });
+    assert.equal(kept.load({ projectKey: 'test-env', sessionId: 'c' }).length, 2);
+  }
 });

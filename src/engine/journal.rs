@@ -310,9 +310,7 @@ impl Journal {
                 "the session store failed in an unexpected way",
             )),
         };
-        if let Err(error) = self.register().await {
-            tracing::warn!(target: telemetry::SESSION, code = error.code(), "session was not registered");
-        }
+        self.register_first().await;
         loop {
             let batch = self.batch(generation);
             let Some(last) = batch.last() else {
@@ -332,6 +330,23 @@ impl Journal {
                     return;
                 }
             }
+        }
+    }
+
+    /// Tries to store the registration before an entry. One that fails, or takes its time, does not hold
+    /// up the entries: it is tried again with the next ones.
+    async fn register_first(&self) {
+        let patience = self.settings.timeout / 4;
+        let registered = tokio::select! {
+            biased;
+            registered = self.register() => registered,
+            () = self.settings.clock.sleep(patience) => Err(KernelError::new(
+                ErrorKind::Store,
+                "the session store takes its time",
+            )),
+        };
+        if let Err(error) = registered {
+            tracing::warn!(target: telemetry::SESSION, code = error.code(), "session was not registered");
         }
     }
 
