@@ -78,6 +78,19 @@ test('resumeSessionAt goes on behind a message, for good', async (t) => {
   assert.deepEqual(sent(), [...expected, 'assistant: You said: other', 'user: more']);
 });
 
+test('resumeSessionAt is for the configured conversation, once', async (t) => {
+  const { newAgent, sent, first } = await conversation(t);
+  const agent = newAgent({ sessionId: 'c', resumeSessionAt: first, strictResume: true });
+  const other = await agent.startSession({ userId: 'ann', conversationId: 'd' });
+  await other.prompt('hello');
+  const session = await agent.startSession({ userId: 'ann' });
+  await session.prompt('other');
+  assert.equal(sent().length, 3);
+  await session.close();
+  await (await agent.startSession({ userId: 'ann' })).prompt('more');
+  assert.equal(sent().length, 5);
+});
+
 test('continue, fork and resumeAt together: the copy is cut, the source is not', async (t) => {
   const { newAgent, sent, first } = await conversation(t);
   const options = { continueRecentSession: true, forkSession: true, resumeSessionAt: first };
@@ -120,6 +133,19 @@ test('startSession with fork', async (t) => {
   assert.equal(session.id, 'copy');
   await session.prompt('x');
   assert.equal(sent().length, 3);
+});
+
+test('D21: a conversation of another user is not copied either', async (t) => {
+  const { newAgent } = await conversation(t);
+  const agent = newAgent();
+  const calls = [
+    () => agent.startSession({ userId: 'bob', fork: { from: 'c' } }),
+    () => newAgent({ sessionId: 'c', forkSession: true }).startSession({ userId: 'bob' }),
+  ];
+  for (const call of calls) {
+    assertRefused(await errorOf(call), SessionError, 'E_SESSION_OWNER');
+  }
+  assert.equal((await agent.sessions.list()).length, 1);
 });
 
 test('without a store these options are refused, with what is missing', async (t) => {

@@ -48,6 +48,8 @@ pub struct AgentCore {
     pub(super) storage: Option<Storage>,
     /// The conversation that the configuration chose.
     pub(super) resolved: OnceCell<String>,
+    /// Whether a session went on behind the message that the configuration names.
+    pub(super) rewound: AtomicBool,
     pub(super) clock: SharedClock,
     /// Who receives metrics and spans.
     pub(super) observer: Option<Arc<dyn Observer>>,
@@ -130,6 +132,7 @@ impl Agent {
             model: ModelSource::new(clock.clone(), &checked.config),
             storage: Storage::shared(&checked.config.session, &clock),
             resolved: OnceCell::new(),
+            rewound: AtomicBool::new(false),
             config: checked.config,
             hooks,
             clock,

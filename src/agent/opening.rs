@@ -4,6 +4,7 @@
 //! of the Claude Agent SDK and of the file store.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::base::id;
 use crate::error::{ErrorKind, KernelError, Result};
@@ -144,24 +145,19 @@ impl Agent {
         if let Some(session) = choice.known_id().and_then(|id| core.live(id)) {
             return owned_by(session, &options.user_id, "startSession");
         }
-        let row = match (storage, choice.known_id()) {
-            (Some(storage), Some(id)) => storage.store().get(storage.project(), id).await?,
-            _ => None,
-        };
-        let stored_user = row.as_ref().and_then(|row| row.user.as_deref());
-        if stored_user.is_some_and(|user| user != options.user_id) && !options.allow_user_change {
-            return Err(foreign("startSession"));
+        if let (Some(storage), Some(id)) = (storage, choice.known_id()) {
+            refuse_foreign(storage, id, &options).await?;
         }
         let session = core.open(&choice, &options.user_id)?;
+        let resume_at = core.resume_point(&options);
         session.journal.set_registration(Registration {
             user: Some(options.user_id),
             title: options.title,
             metadata: options.metadata,
             parent: None,
         });
-        let resume = &core.config.session.resume;
-        let resume_at = options.resume_at.as_ref().or(resume.resume_at.as_ref());
-        core.go_on(&session, &choice, resume_at, resume.strict)
+        let is_strict = core.config.session.resume.strict;
+        core.go_on(&session, &choice, resume_at.as_deref(), is_strict)
             .await?;
         register_in_background(&session);
         Ok(session)
@@ -246,6 +242,7 @@ impl AgentCore {
                     .or_else(|| fork.conversation_id.clone()),
                 ..fork.clone()
             };
+            refuse_foreign(storage, from, options).await?;
             return Ok(Choice::Stored(self.fork(storage, from, &fork).await?));
         }
         if let Some(id) = &options.conversation_id {
@@ -284,7 +281,20 @@ impl AgentCore {
         if !exists(storage, &id).await? {
             return Ok(id);
         }
+        refuse_foreign(storage, &id, options).await?;
         self.fork(storage, &id, &ForkOptions::default()).await
+    }
+
+    /// The message behind which the session goes on. That of the configuration is for the conversation
+    /// that the configuration chose, once: a later session would lose what was said since.
+    fn resume_point(&self, options: &StartOptions) -> Option<String> {
+        if options.resume_at.is_some() {
+            return options.resume_at.clone();
+        }
+        let configured = self.config.session.resume.resume_at.as_ref()?;
+        let is_chosen = options.conversation_id.is_none() && options.fork.is_none();
+        let is_first = is_chosen && !self.rewound.swap(true, Ordering::AcqRel);
+        is_first.then(|| configured.clone())
     }
 
     async fn recent_or_new(
@@ -330,7 +340,7 @@ impl AgentCore {
         &self,
         session: &Session,
         choice: &Choice,
-        resume_at: Option<&String>,
+        resume_at: Option<&str>,
         is_strict: bool,
     ) -> Result<()> {
         let Some(storage) = &self.storage else {
@@ -359,6 +369,17 @@ impl AgentCore {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses a stored session of another user.
+async fn refuse_foreign(storage: &Storage, id: &str, options: &StartOptions) -> Result<()> {
+    let row = storage.store().get(storage.project(), id).await?;
+    let stored = row.and_then(|row| row.user);
+    let is_foreign = stored.is_some_and(|user| user != options.user_id);
+    if is_foreign && !options.allow_user_change {
+        return Err(foreign("startSession"));
+    }
+    Ok(())
 }
 
 /// Stores what is known of a session; what fails is tried again with the first entry.

@@ -125,8 +125,8 @@ impl Storage {
 pub struct Tenure {
     pub epoch: u64,
     stop: oneshot::Sender<()>,
-    /// Gives the lease back when it was not lost.
-    renewal: JoinHandle<Option<Lease>>,
+    /// Gives the lease back at its end, also when the tenure is dropped.
+    renewal: JoinHandle<()>,
 }
 
 impl Tenure {
@@ -141,8 +141,9 @@ impl Tenure {
             };
             if is_lost {
                 interrupter.interrupt(Interrupt::LeaseLost);
+            } else {
+                lease.release().await;
             }
-            (!is_lost).then_some(lease)
         });
         Self {
             epoch,
@@ -155,8 +156,6 @@ impl Tenure {
     pub async fn release(self) {
         // The task may have ended: the lease was lost.
         let _ = self.stop.send(());
-        if let Ok(Some(lease)) = self.renewal.await {
-            lease.release().await;
-        }
+        let _ = self.renewal.await;
     }
 }

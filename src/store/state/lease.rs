@@ -82,6 +82,24 @@ fn live() -> std::sync::MutexGuard<'static, HashSet<String>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The place of a lease among those of this process, for as long as it lives: of a contender that is
+/// given up in the middle nothing stays that holds others up.
+struct Live(String);
+
+impl Live {
+    fn enter() -> Self {
+        let nonce = id::random();
+        live().insert(nonce.clone());
+        Self(nonce)
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        live().remove(&self.0);
+    }
+}
+
 /// A held lease. Dropping it without [`Lease::release`] leaves the record to expire for other
 /// machines; this one sees at once that nobody holds it.
 pub struct Lease {
@@ -92,12 +110,7 @@ pub struct Lease {
     body: Body,
     version: u64,
     renewed_at: Instant,
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        live().remove(&self.body.owner.nonce);
-    }
+    _live: Live,
 }
 
 /// What a contender has seen of a holder.
@@ -117,6 +130,7 @@ impl Lease {
         times: LeaseTimes,
         wait: Duration,
     ) -> Result<Self> {
+        let live = Live::enter();
         let contender = Contender {
             key: StateKey {
                 project: key.project.clone(),
@@ -125,19 +139,13 @@ impl Lease {
             },
             owner: Owner {
                 process: ProcessId::current().clone(),
-                nonce: id::random(),
+                nonce: live.0.clone(),
             },
             store,
             clock,
             times,
         };
-        live().insert(contender.owner.nonce.clone());
-        let nonce = contender.owner.nonce.clone();
-        let taken = contender.take(wait).await;
-        if taken.is_err() {
-            live().remove(&nonce);
-        }
-        taken
+        contender.take(live, wait).await
     }
 
     /// Grows with each acquisition of the session's lease.
@@ -205,7 +213,7 @@ struct Contender {
 }
 
 impl Contender {
-    async fn take(self, wait: Duration) -> Result<Lease> {
+    async fn take(self, live: Live, wait: Duration) -> Result<Lease> {
         let start = self.clock.instant();
         let mut watch: Option<Watch> = None;
         loop {
@@ -222,6 +230,7 @@ impl Contender {
                     body,
                     version,
                     renewed_at,
+                    _live: live,
                 });
             }
             if self.clock.instant() - start >= wait {
@@ -350,7 +359,7 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::base::clock::SystemClock;
-    use crate::store::state::{MemoryState, StateStore};
+    use crate::store::state::{MemoryState, StateCaps, StateQuery, StateStore};
 
     const WAIT: Duration = Duration::from_secs(20);
 
@@ -396,6 +405,62 @@ mod tests {
         assert_eq!(second.epoch(), 2);
         drop(second);
         assert_eq!(acquire(&store).await.unwrap().epoch(), 3);
+    }
+
+    /// Loses its caller in the middle of a write.
+    struct Slow(MemoryState);
+
+    #[async_trait::async_trait]
+    impl StateStore for Slow {
+        fn caps(&self) -> StateCaps {
+            self.0.caps()
+        }
+
+        async fn get(&self, key: &StateKey) -> Result<Option<StateRecord>> {
+            self.0.get(key).await
+        }
+
+        async fn insert(&self, record: &StateRecord) -> Result<Inserted> {
+            let done = self.0.insert(record).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            done
+        }
+
+        async fn swap(&self, record: &StateRecord, expected: u64) -> Result<Swapped> {
+            self.0.swap(record, expected).await
+        }
+
+        async fn remove(&self, key: &StateKey, expected: Option<u64>) -> Result<Swapped> {
+            self.0.remove(key, expected).await
+        }
+
+        async fn list(&self, query: &StateQuery) -> Result<Vec<StateRecord>> {
+            self.0.list(query).await
+        }
+
+        async fn forget(&self, project: &str, conversation: &str) -> Result<()> {
+            self.0.forget(project, conversation).await
+        }
+
+        async fn now(&self) -> Result<u64> {
+            self.0.now().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_contender_that_is_given_up_after_its_write_holds_nobody_up() {
+        let clock: SharedClock = Arc::new(SystemClock);
+        let store = Arc::new(Slow(MemoryState::new(clock.clone())));
+        let times = LeaseTimes::default();
+        let key = key();
+        let first = Lease::acquire(store.clone(), clock.clone(), &key, times, WAIT);
+        let short = tokio::time::timeout(Duration::from_secs(1), first);
+        assert!(
+            short.await.is_err(),
+            "given up after the record was written"
+        );
+        let second = Lease::acquire(store, clock, &key, times, WAIT).await;
+        assert_eq!(second.unwrap().epoch(), 2);
     }
 
     #[tokio::test(start_paused = true)]
