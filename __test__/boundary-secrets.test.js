@@ -41,7 +41,9 @@ test('refused configurations do not show the keys in them', async () => {
     offline({ model: { id: 'g', apiBaseUrl: `https://me:${SECRET}@gateway.test` } }),
     offline({ mcpServers: { a: { type: 'http', headers: { authorization: SECRET } } } }),
     offline({ mcpServers: { a: { env: { TOKEN: SECRET } } } }),
-    offline({ session: { database: 'pgsql', url: `postgres://u:${SECRET}@db/x` } }),
+    offline({ session: { database: 'pgsql', url: `postgres://u:${SECRET}@db/x?sslmode=require` } }),
+    offline({ session: { database: 'pgsql', url: `postgres://u:${SECRET}@db:x:y/` } }),
+    offline({ session: { database: 'pgsql', url: `mysql://u:${SECRET}@db/x` } }),
     offline({ tools: [{ name: 'a', apiKey: SECRET }] }),
   ];
   for (const config of configs) assertHidden(await errorOf(() => createAgent(config)));
