@@ -18,6 +18,9 @@ use crate::error::{ErrorKind, KernelError, Result};
 
 /// Limit on name look-up, TCP and TLS together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// A connection without a request is closed after this time: balancers drop older ones without a word,
+/// and a server that shuts down waits for those that never carried a request.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 static CLIENTS: Mutex<Option<HashMap<Key, reqwest::Client>>> = Mutex::new(None);
 static TLS_PROVIDER: Once = Once::new();
@@ -78,6 +81,7 @@ fn builder(rules: &ProxyRules) -> reqwest::ClientBuilder {
     let builder = reqwest::Client::builder()
         .redirect(Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(IDLE_TIMEOUT)
         .user_agent(concat!(
             "@cloudbase/open-agent-kernel/",
             env!("CARGO_PKG_VERSION")
