@@ -555,7 +555,12 @@ export interface Session<E = AcpSessionUpdate> {
   prompt(input: SessionInput, options?: PromptOptions): Promise<PromptResult>;
   /** Stops the run in progress, if any, and waits until it is over. The session stays usable. */
   abort(reason?: unknown): Promise<void>;
-  /** Stops the run in progress, if any, and refuses further messages. */
+  /**
+   * Stops the run in progress, if any, refuses further messages, and waits until every entry is in the
+   * store.
+   *
+   * @throws {SessionStoreError} `E_STORE_UNAVAILABLE`: entries are not stored
+   */
   close(): Promise<void>;
   /** Waits until no run is in progress and all clean-up is done. */
   settled(): Promise<void>;
