@@ -237,30 +237,3 @@ async fn what_was_appended_is_there_in_the_next_process() {
     let row = store.get("p", "s").await.unwrap().unwrap();
     assert_eq!(row.summary.first_prompt(), Some("1"));
 }
-
-/// Appends, loads and pages of a long session. Run by hand: `--ignored --nocapture`, optimised.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a measurement"]
-async fn measure_a_long_session() {
-    let (store, _folder) = fresh().await;
-    let key = SessionKey::main("p", "s");
-    let begun = Instant::now();
-    for batch in 0..5_000 {
-        let entries: Vec<_> = (0..20)
-            .map(|number| entry(&format!("{batch}-{number}")))
-            .collect();
-        store.append(&key, &entries, None).await.unwrap();
-    }
-    println!("{:.0} entries/s", 100_000.0 / begun.elapsed().as_secs_f64());
-    for before in [None, Some(50_000), Some(100)] {
-        let begun = Instant::now();
-        let page = store.index("p", "s", before, 50).await.unwrap();
-        let ids: Vec<_> = page.into_iter().map(|row| row.message_id).collect();
-        let found = store.by_message_ids(&key, &ids).await.unwrap();
-        println!(
-            "page of {} before {before:?}: {:?}",
-            found.len(),
-            begun.elapsed()
-        );
-    }
-}
