@@ -55,6 +55,18 @@ stored('two agents take turns, each sees what the other said', async (t, setting
   assert.equal(emulator.requests.at(-1).body.messages.length, 7);
 });
 
+stored(
+  'what another agent says first is known, though the session was new here',
+  async (t, settings) => {
+    const { emulator, newAgent } = await storedAgents(t, settings, { rules: ECHO });
+    const one = await newAgent().startSession({ userId: 'ann' });
+    const other = await newAgent().startSession({ userId: 'ann', conversationId: one.id });
+    await other.prompt('first');
+    await one.prompt('second');
+    assert.equal(emulator.requests.at(-1).body.messages.length, 3);
+  },
+);
+
 stored('D21: a conversation of another user is refused, and nothing told', async (t, settings) => {
   const { newAgent } = await storedAgents(t, settings);
   await newAgent().prompt('hi', { userId: 'ann', conversationId: 'c' });

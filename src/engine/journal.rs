@@ -193,7 +193,7 @@ impl Journal {
         })
     }
 
-    /// Says that the transcript does not exist yet: the first run need not look for it.
+    /// Says that the transcript does not exist yet, as far as this process knows.
     pub fn assume_new(&self) {
         self.state().known = Some(Known::default());
     }
@@ -225,7 +225,7 @@ impl Journal {
     pub async fn changes(&self) -> Result<Option<Loaded>> {
         let known = self.state().known.clone();
         if let Some(known) = known
-            && (known == Known::default() || self.is_current(&known).await?)
+            && self.is_current(&known).await?
         {
             return Ok(None);
         }
