@@ -50,7 +50,7 @@ export function* plan(points, recorded, random) {
  * @returns {Kill}
  */
 export function easier(kill, tries) {
-  if (kill.point === undefined) return { afterMs: Math.floor(kill.afterMs * 0.9) };
+  if (kill.point === undefined) return { afterMs: Math.floor(kill.afterMs * 0.6) };
   // The first time, other settings are tried with the same pass.
   return tries % 2 ? kill : { ...kill, pass: Math.max(1, kill.pass - 1) };
 }
