@@ -657,6 +657,9 @@ export declare class ModelError extends KernelError {}
 /** A hook failed, or did not settle in time. */
 export declare class HookError extends KernelError {}
 
+/** A server of the Model Context Protocol cannot be used; the run goes on without its tools. */
+export declare class McpError extends KernelError {}
+
 /** An array with the cursor of the next page; null on the last one. */
 export type Page<T> = T[] & { readonly nextCursor: string | null };
 

@@ -12,6 +12,7 @@ export {
   HookError,
   InvalidConfigError,
   KernelError,
+  McpError,
   ModelError,
   NotImplementedError,
   ResourceError,

@@ -15,6 +15,7 @@ const NAMES = [
   'InMemoryDriver',
   'InvalidConfigError',
   'KernelError',
+  'McpError',
   'ModelError',
   'NotImplementedError',
   'ResourceError',

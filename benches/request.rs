@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use open_agent_kernel::base::clock::{SharedClock, SystemClock};
-use open_agent_kernel::engine::{EngineConfig, RunLimits, Transcript, build_request};
+use open_agent_kernel::engine::{EngineConfig, Offer, RunLimits, Transcript, build_request};
 use open_agent_kernel::model::messages::body;
 use open_agent_kernel::model::{Answer, Model, ModelRequest, ModelStream, RequestSettings};
 use open_agent_kernel::protocol::ContentBlock;
-use open_agent_kernel::tool::ToolSet;
 use serde_json::json;
 
 /// Rounds of prompt, call, result and answer: four entries each.
@@ -81,14 +80,14 @@ fn transcript(clock: SharedClock) -> Transcript {
 
 fn request(criterion: &mut Criterion) {
     let clock: SharedClock = Arc::new(SystemClock);
-    let (config, tools) = (config(clock.clone()), ToolSet::new(Vec::new()).unwrap());
+    let (config, offer) = (config(clock.clone()), Offer::default());
     let transcript = transcript(clock);
-    let (built, repairs) = build_request(&config, &transcript, &tools);
+    let (built, repairs) = build_request(&config, &transcript, &offer);
     assert!(repairs.is_empty() && transcript.entries().len() > 2_000);
     let mut group = criterion.benchmark_group("request of 2,000 entries");
     group.throughput(Throughput::Elements(ENTRIES));
     group.bench_function("build and repair", |bencher| {
-        bencher.iter(|| build_request(&config, black_box(&transcript), &tools));
+        bencher.iter(|| build_request(&config, black_box(&transcript), &offer));
     });
     group.bench_function("body", |bencher| {
         bencher.iter(|| body(black_box(&built), MAX_TOKENS).unwrap());

@@ -74,6 +74,9 @@ export class ModelError extends KernelError {}
 /** A hook failed, or did not settle in time. */
 export class HookError extends KernelError {}
 
+/** A server of the Model Context Protocol cannot be used; the run goes on without its tools. */
+export class McpError extends KernelError {}
+
 const classes = {
   KernelError,
   InvalidConfigError,
@@ -86,6 +89,7 @@ const classes = {
   SessionStoreError,
   ModelError,
   HookError,
+  McpError,
 };
 
 // As on the classes of the language: writable, and not shown as a field.

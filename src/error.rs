@@ -110,6 +110,12 @@ error_kinds! {
     Hook = "E_HOOK", "HookError", retryable: false;
     /// A hook did not settle in time.
     HookTimeout = "E_HOOK_TIMEOUT", "HookError", retryable: false;
+    /// A server of the Model Context Protocol could not be started, reached or understood.
+    McpServer = "E_MCP_SERVER", "McpError", retryable: true;
+    /// The call that an answer is for was answered before, or is being answered.
+    AlreadyResolved = "E_ALREADY_RESOLVED", "ResourceError", retryable: false;
+    /// The program `oak-helper`, which starts children, is missing or does not work.
+    Helper = "E_HELPER", "KernelError", retryable: false;
     /// A fault of the kernel itself.
     Internal = "E_INTERNAL", "KernelError", retryable: false;
 }

@@ -1,7 +1,7 @@
 //! The open agent kernel.
 //!
-//! The floors, from the top down: `node` (bindings), `agent`, `runtime`, `engine`, `render`, `tool`,
-//! `model`, `store`, `base`, `protocol`. An import may only go down; `docs/architecture.md` has the map.
+//! The floors, from the top down: `node` (bindings), `agent`, `runtime`, `engine`, `render`, `mcp`,
+//! `tool`, `model`, `store`, `base`, `protocol`. An import may only go down; `docs/architecture.md` has the map.
 
 // Test helpers take and give what makes the tests short.
 #![cfg_attr(
@@ -17,6 +17,8 @@ pub mod agent;
 pub mod base;
 pub mod engine;
 pub mod error;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod model;
 // Node-API is absent from a Rust test process.
 #[cfg(not(test))]

@@ -54,7 +54,7 @@ impl Session {
         let mut span = self.turn_span(trace, &engine);
         let run = Run {
             config: &engine,
-            tools: &self.agent.config.tools,
+            toolbox: &self.agent.config.tools,
             hooks: &self.agent.hooks,
             session: &self.who,
             sink,

@@ -3,6 +3,7 @@
 //! Calls are taken in order. Read-only neighbours run together, every other call runs alone: it
 //! waits for those before it and holds those after it. A result is recorded when it is known.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +13,9 @@ use crate::base::crash::crash_point;
 use crate::base::telemetry;
 use crate::error::KernelError;
 use crate::protocol::{Body, ContentBlock, Json, Phase, ToolStatus};
-use crate::tool::{Tool, ToolContext, ToolOutput, fit};
+use crate::tool::{
+    ProgressReceiver, Tool, ToolContext, ToolOutput, ToolSet, fit, progress_channel,
+};
 
 use super::measure::ToolMeasure;
 use super::run::{Run, Stop, millis};
@@ -30,6 +33,7 @@ const NOT_STARTED: &str = "This call was not started: the run ended before its t
 pub(super) struct Dispatch<'a> {
     pub run: &'a Run<'a>,
     pub transcript: &'a mut Transcript,
+    pub tools: &'a ToolSet,
     /// Calls that the stream announced and that have not ended.
     pub announced: &'a mut Vec<Announced>,
 }
@@ -54,7 +58,7 @@ impl Dispatch<'_> {
         let plan: Vec<Planned> = calls
             .into_iter()
             .map(|call| Planned {
-                tool: self.run.tools.get(&call.name).cloned(),
+                tool: self.tools.get(&call.name).cloned(),
                 is_readable: !unreadable.iter().any(|id| **id == *call.id),
                 started: AtomicBool::new(false),
                 call,
@@ -195,12 +199,14 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
              parsed as a JSON object. Send the complete input again.</tool_use_error>"
         ));
     }
+    let (progress, reports) = progress_channel();
     let ctx = ToolContext {
         tool_use_id: call.id.clone(),
         turn_id: run.sink.turn_id().clone(),
         session: run.session.clone(),
         cancel: run.interrupter.token().child_token(),
         idempotency_key: format!("{}:{}", run.session.conversation_id, call.id),
+        progress,
     };
     match within_limit(run, tool.as_ref(), &ctx, tool.faults(&call.input, &ctx)).await {
         Ok(None) => {}
@@ -233,7 +239,7 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
     crash_point!("turn.tool.started");
     let measure = ToolMeasure::start(run.trace, name, &call.id);
     let start = run.sink.instant();
-    let called = call_tool(run, tool.as_ref(), call.input.clone(), &ctx).await;
+    let called = call_tool(run, tool.as_ref(), call.input.clone(), &ctx, reports).await;
     let is_error = called.as_ref().map_or(true, |output| output.is_error);
     let duration = run.sink.instant() - start;
     crash_point!("turn.tool.ended");
@@ -260,10 +266,20 @@ async fn call_tool(
     tool: &dyn Tool,
     input: Json,
     ctx: &ToolContext,
+    mut reports: ProgressReceiver,
 ) -> Result<ToolOutput, KernelError> {
-    within_limit(run, tool, ctx, tool.call(input, ctx.clone()))
-        .await
-        .unwrap_or_else(Ok)
+    let mut called = pin!(within_limit(run, tool, ctx, tool.call(input, ctx.clone())));
+    loop {
+        tokio::select! {
+            biased;
+            output = &mut called => return output.unwrap_or_else(Ok),
+            // The context lives as long as the call: there is always a sender.
+            Some(content) = reports.recv() => {
+                let id = ctx.tool_use_id.clone();
+                run.sink.emit(Body::ToolProgress { id, content }).await;
+            }
+        }
+    }
 }
 
 /// Waits for a tool, at most as long as it may take; then the call is cancelled.

@@ -4,7 +4,7 @@
 //! the user knows better.
 
 use crate::protocol::{Body, ContentBlock, Json};
-use crate::tool::ToolOutput;
+use crate::tool::{ToolOutput, ToolSet};
 
 use super::Transcript;
 use super::repair::UNKNOWN_OUTCOME;
@@ -32,7 +32,7 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let mut again = Vec::new();
         for call in transcript.open_calls() {
-            match self.fate(&call).await? {
+            match self.fate(&call, &progress.offer.tools).await? {
                 LostCall::Retry => again.push(call),
                 LostCall::Result(value) => {
                     let output = ToolOutput::value(value);
@@ -54,13 +54,13 @@ impl Run<'_> {
             return Ok(());
         }
         for call in &again {
-            self.announce(call);
+            self.announce(call, &progress.offer.tools);
         }
         self.dispatch(transcript, progress).run(again, &[]).await
     }
 
-    async fn fate(&self, call: &StoredCall) -> Result<LostCall, Stop> {
-        let tool = self.tools.get(&call.name);
+    async fn fate(&self, call: &StoredCall, tools: &ToolSet) -> Result<LostCall, Stop> {
+        let tool = tools.get(&call.name);
         if tool.is_some_and(|tool| tool.spec().idempotent) {
             return Ok(LostCall::Retry);
         }
@@ -68,8 +68,8 @@ impl Run<'_> {
         Ok(self.unless_interrupted(asked).await??)
     }
 
-    fn announce(&self, call: &StoredCall) {
-        let kind = self.tools.get(&call.name).map(|tool| tool.spec().kind);
+    fn announce(&self, call: &StoredCall, tools: &ToolSet) {
+        let kind = tools.get(&call.name).map(|tool| tool.spec().kind);
         self.sink.emit_now(Body::ToolCall {
             id: call.id.clone(),
             name: call.name.clone(),

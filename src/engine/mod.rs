@@ -16,6 +16,7 @@ mod request;
 mod run;
 mod sink;
 mod tell;
+mod toolbox;
 mod transcript;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub use measure::set_usage;
 pub use request::build as build_request;
 pub use run::{Run, RunEnd};
 pub use sink::{UpdateReceiver, UpdateSink, update_channel};
+pub use toolbox::{Offer, Toolbox};
 pub use transcript::{StoredCall, Transcript};
 
 use crate::base::clock::SharedClock;

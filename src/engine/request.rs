@@ -2,28 +2,31 @@
 
 use std::collections::HashMap;
 
+use super::repair::repair;
+use super::{EngineConfig, Offer, Transcript};
 use crate::model::{ModelRequest, RequestMessage};
 use crate::protocol::{EntryMessage, Role};
-use crate::tool::ToolSet;
-
-use super::repair::repair;
-use super::{EngineConfig, Transcript};
 
 /// Builds a valid request; also gives what had to be repaired, in words.
 pub fn build(
     config: &EngineConfig,
     transcript: &Transcript,
-    tools: &ToolSet,
+    offer: &Offer,
 ) -> (ModelRequest, Vec<&'static str>) {
     let mut messages = messages(transcript);
     let repairs = repair(&mut messages);
     let request = ModelRequest {
         settings: config.settings.clone(),
-        system: config.system.clone(),
+        system: system(config.system.as_deref(), offer.notes.as_deref()),
         messages,
-        tools: tools.declarations(),
+        tools: offer.tools.declarations(),
     };
     (request, repairs)
+}
+
+fn system(prompt: Option<&str>, notes: Option<&str>) -> Option<String> {
+    let parts: Vec<&str> = prompt.into_iter().chain(notes).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 /// The messages of the main conversation; the entries of one answer are one message, at the place

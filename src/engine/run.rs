@@ -15,12 +15,13 @@ use crate::protocol::{
     AbortCause, Body, ContentBlock, ErrorInfo, LogLevel, Phase, StopReason, Usage,
 };
 use crate::store::session::fenced_out;
-use crate::tool::{SessionRef, ToolOutput, ToolSet};
+use crate::tool::{SessionRef, ToolOutput};
 
 use super::dispatch::Dispatch;
 use super::measure::{self, RequestMeasure};
 use super::outcome::{Next, Patience};
 use super::tell::Announced;
+use super::toolbox::{Offer, Toolbox};
 use super::transcript::StoredCall;
 use super::{EngineConfig, Transcript, TurnHooks, UpdateSink, optional, request, tell};
 
@@ -45,7 +46,7 @@ const VOID: &str = "The answer that this call belongs to broke off; the call was
 /// Everything one run works with.
 pub struct Run<'a> {
     pub config: &'a EngineConfig,
-    pub tools: &'a ToolSet,
+    pub toolbox: &'a dyn Toolbox,
     pub hooks: &'a dyn TurnHooks,
     pub session: &'a SessionRef,
     pub sink: &'a UpdateSink,
@@ -135,6 +136,8 @@ pub(super) struct Progress {
     continues: bool,
     /// Calls that the stream announced and that have not ended.
     announced: Vec<Announced>,
+    /// What the last request offered.
+    pub(super) offer: Offer,
 }
 
 impl Run<'_> {
@@ -242,6 +245,7 @@ impl Run<'_> {
     ) -> Result<StopReason, Stop> {
         let hook = self.hooks.user_message(self.session, prompt);
         let changed = self.unless_interrupted(hook).await??;
+        self.refresh_offer(progress).await?;
         self.settle_lost_calls(transcript, progress).await?;
         transcript.append_prompt(changed.as_deref().unwrap_or(prompt));
         crash_point!("turn.prompt.appended");
@@ -256,6 +260,9 @@ impl Run<'_> {
             }
             if progress.requests > 0 {
                 self.durable(transcript).await?;
+            }
+            if progress.requests > 0 {
+                self.refresh_offer(progress).await?;
             }
             crash_point!("turn.request");
             let answer = self.ask(transcript, progress).await?;
@@ -322,20 +329,29 @@ impl Run<'_> {
         }
     }
 
+    /// Looks which tools there are now, and tells why some are missing.
+    async fn refresh_offer(&self, progress: &mut Progress) -> Result<(), Stop> {
+        progress.offer = self.unless_interrupted(self.toolbox.offer()).await?;
+        for failure in &progress.offer.failures {
+            self.warn(failure);
+        }
+        Ok(())
+    }
+
     /// One request and its complete answer.
     async fn ask(&self, transcript: &Transcript, progress: &mut Progress) -> Result<Answer, Stop> {
-        let (request, repairs) = request::build(self.config, transcript, self.tools);
+        let (request, repairs) = request::build(self.config, transcript, &progress.offer);
         if !repairs.is_empty() {
             tracing::debug!(target: telemetry::ENGINE, repairs = repairs.len(), "request was repaired");
         }
         let settings = request.settings.clone();
         let measure = RequestMeasure::start(self.trace, &settings);
         let start = self.sink.instant();
-        let announced = &mut progress.announced;
+        let (announced, offer) = (&mut progress.announced, &progress.offer);
         let answer = self.unless_interrupted(async {
             self.sink.phase(Phase::ModelResponding, None).await;
             let events = self.config.model.stream(Arc::new(request));
-            self.receive(events, transcript, announced, &settings.model)
+            self.receive(events, transcript, announced, offer, &settings.model)
                 .await
         });
         let answer = answer.await?;
@@ -369,12 +385,13 @@ impl Run<'_> {
         mut events: crate::model::ModelStream,
         transcript: &Transcript,
         announced: &mut Vec<Announced>,
+        offer: &Offer,
         model: &str,
     ) -> Result<Answer, KernelError> {
         let start = self.sink.instant();
         let mut waiting = true;
         let mut builder = AnswerBuilder::new(transcript.taken_ids());
-        let mut teller = tell::Teller::new(self.sink, self.tools, self.config);
+        let mut teller = tell::Teller::new(self.sink, &offer.tools, self.config);
         while let Some(event) = events.next().await {
             let event = event?;
             let finished = event == ModelEvent::Finished;
@@ -439,6 +456,7 @@ impl Run<'_> {
         Dispatch {
             run: self,
             transcript,
+            tools: &progress.offer.tools,
             announced: &mut progress.announced,
         }
     }

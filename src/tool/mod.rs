@@ -3,6 +3,7 @@
 //! Knows nothing of models, permissions or sessions. Where a tool comes from is its own business.
 
 mod limit;
+mod progress;
 mod schema;
 mod set;
 
@@ -13,6 +14,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 pub use limit::fit;
+pub use progress::{Progress, ProgressReceiver, progress_channel};
 pub use schema::{SchemaCheck, describes_object};
 pub use set::{NAME_LENGTH, ToolSet, is_valid_name};
 
@@ -46,6 +48,8 @@ pub struct ToolSpec {
     pub schema: Json,
     /// Where the tool was defined, for messages: `config.tools[0]`.
     pub source: String,
+    /// Who does the work.
+    pub origin: Origin,
     pub kind: ToolKind,
     /// Whether calls change nothing: those run in parallel.
     pub read_only: bool,
@@ -55,6 +59,30 @@ pub struct ToolSpec {
     pub timeout: Option<Duration>,
     /// Checks inputs before a call; none when the tool has its own way, see [`Tool::faults`].
     pub check: Option<SchemaCheck>,
+}
+
+/// Who does the work of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A function of the program.
+    Custom,
+    /// The program that reads the stream: the run pauses until it answers.
+    Client,
+    /// The user, by way of the program that reads the stream: the run pauses until they answer.
+    User,
+    /// A server that speaks the Model Context Protocol.
+    Mcp {
+        server: Arc<str>,
+        /// Whether what the server says of its tools counts for permission.
+        trusted: bool,
+    },
+}
+
+impl Origin {
+    /// Whether calls are answered in a later run.
+    pub fn pauses(&self) -> bool {
+        matches!(self, Self::Client | Self::User)
+    }
 }
 
 /// Whose call it is.
@@ -75,6 +103,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// The same for every attempt at this call.
     pub idempotency_key: String,
+    /// Where the call tells how far it is.
+    pub progress: Progress,
 }
 
 /// What a call gave.

@@ -13,7 +13,7 @@ use super::Tool;
 pub const NAME_LENGTH: usize = 64;
 
 /// An immutable set of tools, sorted by name so that the prompt cache of the gateway matches.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct ToolSet {
     by_name: Arc<HashMap<Arc<str>, Arc<dyn Tool>>>,
     declarations: Arc<[ToolDeclaration]>,
@@ -42,6 +42,11 @@ impl ToolSet {
             by_name: Arc::new(by_name),
             declarations: declarations.into(),
         })
+    }
+
+    /// The tools, in no order.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.by_name.values()
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {

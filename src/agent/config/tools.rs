@@ -7,7 +7,7 @@ use crate::agent::host::Host;
 use crate::agent::host_tool::HostTool;
 use crate::error::{KernelError, Result};
 use crate::protocol::{Json, ToolKind};
-use crate::tool::{SchemaCheck, Tool, ToolSet, ToolSpec, describes_object, is_valid_name};
+use crate::tool::{Origin, SchemaCheck, Tool, ToolSet, ToolSpec, describes_object, is_valid_name};
 
 use super::Fields;
 use super::fields::pure_json;
@@ -70,6 +70,7 @@ fn tool<'a>(
             .unwrap_or_default()
             .to_owned(),
         schema,
+        origin: Origin::Custom,
         kind: ToolKind::Other,
         read_only: fields.boolean("readOnly").map_err(named)?.unwrap_or(false),
         idempotent: fields

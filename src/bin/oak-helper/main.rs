@@ -1,0 +1,3 @@
+//! Starts one child for the kernel and ends its whole tree when it, or the kernel, ends.
+
+fn main() {}
