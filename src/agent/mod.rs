@@ -10,6 +10,8 @@ mod fork;
 pub mod history;
 mod hooks;
 mod host;
+#[cfg(feature = "mcp")]
+mod host_link;
 mod host_state;
 mod host_store;
 mod host_tool;
