@@ -1,17 +1,18 @@
 //! A child process and everything that it starts.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, watch};
 
-use super::Helper;
-use crate::error::{KernelError, Result};
+use super::wire::{ExitStatus, Limits};
 
 /// What to start.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ChildSpec {
-    /// Looked up in `PATH` of `env`, unless it has a slash.
+    /// Looked up in `PATH` of `env`, unless it has a slash; then a relative path starts at `cwd`.
     pub program: String,
     pub args: Vec<String>,
     /// The whole environment: nothing is inherited.
@@ -23,23 +24,16 @@ pub struct ChildSpec {
     pub grace: Duration,
 }
 
-/// Limits on each process of the child's tree; none: no limit of our own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    pub memory_bytes: Option<u64>,
-    pub cpu_seconds: Option<u64>,
-    pub open_files: Option<u64>,
-    pub file_bytes: Option<u64>,
-    pub processes: Option<u64>,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitStatus {
-    Code(i32),
-    Signal(i32),
-    /// Nobody saw it end.
-    Unknown,
+/// Arguments and values of the environment may be secrets.
+impl fmt::Debug for ChildSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChildSpec")
+            .field("program", &self.program)
+            .field("cwd", &self.cwd)
+            .field("limits", &self.limits)
+            .field("grace", &self.grace)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A running child. When it is dropped, its whole tree is ended.
@@ -48,29 +42,84 @@ pub struct Child {
     pub stdin: Option<pipe::Sender>,
     pub stdout: Option<pipe::Receiver>,
     pub stderr: Option<pipe::Receiver>,
+    pub(super) handle: Handle,
 }
 
-impl Helper {
-    /// Starts a child with pipes as its standard streams. Needs a tokio runtime.
-    pub async fn start(&self, spec: ChildSpec) -> Result<Child> {
-        let _ = spec;
-        Err(KernelError::not_built("starting children"))
+/// What a child and the task that watches it share. The task ends the tree when this is dropped.
+#[derive(Debug)]
+pub(super) struct Handle {
+    pub(super) id: u32,
+    pub(super) grace: Duration,
+    /// Graces of ends that are wished.
+    pub(super) ends: mpsc::UnboundedSender<Duration>,
+    pub(super) life: watch::Receiver<Life>,
+}
+
+/// How far a child is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Running,
+    /// The program has ended; what it left is being ended.
+    Ended(ExitStatus),
+    /// Nothing is left.
+    Gone(ExitStatus),
+}
+
+impl Life {
+    /// The status, when the program has ended.
+    pub(super) fn status(self) -> Option<ExitStatus> {
+        match self {
+            Self::Running => None,
+            Self::Ended(status) | Self::Gone(status) => Some(status),
+        }
     }
 }
 
 impl Child {
     /// Process id of the program itself, not of the helper.
     pub fn id(&self) -> u32 {
-        0
+        self.handle.id
     }
 
     /// Waits until the program has ended. What it left running is ended then as well.
     pub async fn wait(&self) -> ExitStatus {
-        ExitStatus::Unknown
+        self.handle.reach(|life| life.status().is_some()).await
     }
 
-    /// Ends the tree: SIGTERM to all of it, SIGKILL after the grace. Resolves when nothing is left.
+    /// Ends the tree: SIGTERM to all of it, SIGKILL after the grace. Resolves when nothing is left, at
+    /// the latest a few seconds after the grace. The streams that are still here are closed first.
     pub async fn end(self) -> ExitStatus {
-        ExitStatus::Unknown
+        let grace = self.handle.grace;
+        self.end_within(grace).await
+    }
+
+    /// Ends the tree with SIGKILL at once. Resolves when nothing is left.
+    pub async fn kill(self) -> ExitStatus {
+        self.end_within(Duration::ZERO).await
+    }
+
+    async fn end_within(self, grace: Duration) -> ExitStatus {
+        let Self {
+            stdin,
+            stdout,
+            stderr,
+            handle,
+        } = self;
+        drop((stdin, stdout, stderr));
+        // A task that is gone has nothing to end.
+        let _ = handle.ends.send(grace);
+        handle.reach(|life| matches!(life, Life::Gone(_))).await
+    }
+}
+
+impl Handle {
+    async fn reach(&self, stage: impl Fn(Life) -> bool) -> ExitStatus {
+        let mut life = self.life.clone();
+        let reached = life.wait_for(|life| stage(*life)).await;
+        // An error: the runtime was shut down, and the task with it.
+        reached
+            .ok()
+            .and_then(|life| life.status())
+            .unwrap_or(ExitStatus::Unknown)
     }
 }
