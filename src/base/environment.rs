@@ -14,6 +14,7 @@ pub const VARIABLES: &[&str] = &[
     "HOME",
     "OAK_DEBUG",
     "OAK_EMULATOR_HUB",
+    "OAK_HELPER_PATH",
     "NODE_ENV",
     "HTTPS_PROXY",
     "https_proxy",
@@ -23,6 +24,42 @@ pub const VARIABLES: &[&str] = &[
     "all_proxy",
     "NO_PROXY",
     "no_proxy",
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+];
+
+/// What children get of them: where programs and the user's files are, language, time zone, terminal.
+/// No key, and no proxy with its password.
+const FOR_CHILDREN: [&str; 16] = [
+    "HOME",
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
 ];
 
 /// What the environment said.
@@ -46,6 +83,10 @@ pub struct Environment {
     pub http_proxy: Option<String>,
     /// Hosts that are reached without a proxy.
     pub no_proxy: Option<String>,
+    /// Where the program `oak-helper` is.
+    pub helper_path: Option<String>,
+    /// The variables that child processes get.
+    pub children: Vec<(String, String)>,
 }
 
 impl Environment {
@@ -69,6 +110,11 @@ impl Environment {
             https_proxy: first(["HTTPS_PROXY", "https_proxy"]).or_else(any_proxy),
             http_proxy: first(["HTTP_PROXY", "http_proxy"]).or_else(any_proxy),
             no_proxy: first(["NO_PROXY", "no_proxy"]),
+            helper_path: get("OAK_HELPER_PATH"),
+            children: FOR_CHILDREN
+                .into_iter()
+                .filter_map(|name| Some((name.to_owned(), get(name)?)))
+                .collect(),
         }
     }
 }
@@ -88,6 +134,22 @@ mod tests {
     fn an_empty_key_is_absent() {
         let environment = read(&[("TCB_API_KEY", ""), ("CLOUDBASE_APIKEY", "second")]);
         assert_eq!(environment.api_key.unwrap().expose(), "second");
+    }
+
+    #[test]
+    fn children_get_no_keys_and_no_proxies() {
+        let environment = read(&[
+            ("TCB_API_KEY", "secret"),
+            ("HTTPS_PROXY", "http://me:secret@proxy"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("PATH", "/bin"),
+            ("LC_CTYPE", "C.UTF-8"),
+            ("TZ", ""),
+        ]);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = [pair("PATH", "/bin"), pair("LC_CTYPE", "C.UTF-8")];
+        assert_eq!(environment.children, expected);
+        assert!(FOR_CHILDREN.iter().all(|name| VARIABLES.contains(name)));
     }
 
     #[test]

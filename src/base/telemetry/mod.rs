@@ -19,6 +19,8 @@ pub const MODEL: &str = "oak::model";
 pub const ENGINE: &str = "oak::engine";
 /// Sessions: runs, hooks that observers failed in.
 pub const SESSION: &str = "oak::session";
+/// Servers of the Model Context Protocol: connections made and ended.
+pub const MCP: &str = "oak::mcp";
 
 /// Receives metrics and spans. Must not block.
 pub trait Observer: Send + Sync {
