@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::base::secret::Secret;
-
 use super::LinkFactory;
+use crate::base::secret::Secret;
 
 /// One server.
 #[derive(Clone)]
@@ -23,7 +22,7 @@ pub struct ServerSettings {
     pub handshake: Duration,
     /// Whether the first request waits for the server as long as the handshake may take.
     pub always_load: bool,
-    /// Whether what the server says of its tools counts for permission.
+    /// Whether what the server says of its tools counts for more than running them in parallel.
     pub trusted: bool,
     /// What may be done with single tools, by their own names.
     pub policies: HashMap<String, ToolPolicy>,
@@ -35,13 +34,7 @@ pub struct ServerSettings {
 /// Where a server is.
 #[derive(Clone)]
 pub enum Target {
-    Stdio {
-        command: String,
-        args: Vec<String>,
-        /// Variables beside the few that every child gets.
-        env: Vec<(String, String)>,
-        cwd: Option<PathBuf>,
-    },
+    Stdio(Program),
     Http {
         url: Url,
         headers: Vec<(String, Secret)>,
@@ -53,10 +46,46 @@ pub enum Target {
     InProcess(Arc<dyn LinkFactory>),
 }
 
+/// What a child process runs.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Looked up in `PATH`, unless it has a slash.
+    pub command: String,
+    pub args: Vec<String>,
+    /// Variables beside the few that every child gets.
+    pub env: Vec<(String, Secret)>,
+    /// None: that of this process.
+    pub cwd: Option<PathBuf>,
+}
+
 /// What may be done with a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolPolicy {
     Allow,
     /// The model never sees it.
     Deny,
+}
+
+/// Shortest secret that is looked for in a server's output: shorter values are words.
+const SECRET_LENGTH: usize = 8;
+
+impl Target {
+    /// Whether the server lives in this program.
+    pub fn is_in_process(&self) -> bool {
+        matches!(self, Self::InProcess(_))
+    }
+
+    /// Values that no message may show.
+    pub(super) fn secrets(&self) -> Vec<Secret> {
+        let given = match self {
+            Self::Stdio(program) => &program.env,
+            Self::Http { headers, .. } | Self::Sse { headers, .. } => headers,
+            Self::InProcess(_) => return Vec::new(),
+        };
+        let values = given.iter().map(|(_, value)| value);
+        values
+            .filter(|value| value.expose().len() >= SECRET_LENGTH)
+            .cloned()
+            .collect()
+    }
 }
