@@ -37,7 +37,9 @@ test('unknown keys: one warning that names them all, and the agent is made', asy
 });
 
 test('known keys make no warning', async () => {
-  const { warnings } = await warningsFor("{ name: 'x', metadata: { anything: { goes: 1 } } }");
+  const { warnings } = await warningsFor(
+    "{ name: 'x', metadata: { anything: { goes: 1 } }, mcpServers: { any: { command: 'x' } } }",
+  );
   assert.deepEqual(warnings, []);
 });
 
@@ -47,6 +49,8 @@ for (const [path, config] of [
   ['model.temprature', "{ model: { id: 'glm', temprature: 1 } }"],
   ['permissions.requireAproval', "{ permissions: { requireAproval: 'x' } }"],
   ['session.databse', "{ session: { databse: 'memory' } }"],
+  ['mcpServers.weather.comand', "{ mcpServers: { weather: { command: 'x', comand: 'y' } } }"],
+  ['mcpServers.weather.headers', "{ mcpServers: { weather: { command: 'x', headers: {} } } }"],
   ['limits.prices.inputt', '{ limits: { prices: { input: 1, output: 1, inputt: 2 } } }'],
 ]) {
   test(`a misspelt ${path} is warned of or refused, never ignored`, async () => {

@@ -7,7 +7,7 @@ import { Callbacks } from './callbacks.js';
 import { expandChunks } from './chunks.js';
 import { InvalidConfigError, KernelError, errorFromCore, traced, typed } from './errors.js';
 import { prepareHooks } from './hooks.js';
-import { native } from './native.js';
+import { helperPath, native } from './native.js';
 import { prepareLogger, prepareTelemetry } from './observers.js';
 import { ownFields, toPlainJson } from './plain.js';
 import { prepareStore } from './session-store/adapt.js';
@@ -160,6 +160,7 @@ function environment() {
   // Without a prototype: what a program put on that of all objects is no variable.
   const found = Object.create(null);
   for (const [name, value] of pairs) if (value !== undefined) found[name] = value;
+  found.OAK_HELPER_PATH ||= helperPath;
   return found;
 }
 

@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
@@ -23,10 +24,11 @@ function load() {
     const file = fileURLToPath(new URL(`../open-agent-kernel.${target}.node`, import.meta.url));
     if (existsSync(file)) {
       const addon = attempt(file, failures);
-      if (addon) return addon;
+      if (addon) return { addon, file };
     }
-    const addon = attempt(`${PACKAGE}-${target}`, failures);
-    if (addon) return addon;
+    const name = `${PACKAGE}-${target}`;
+    const addon = attempt(name, failures);
+    if (addon) return { addon, file: require.resolve(name) };
   }
   throw unloadable(failures);
 }
@@ -57,4 +59,9 @@ function unloadable(failures) {
   return error;
 }
 
-export const native = load();
+const { addon, file } = load();
+
+export const native = addon;
+
+/** The program that starts child processes; it stands beside the addon. */
+export const helperPath = join(dirname(file), 'oak-helper');

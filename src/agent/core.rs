@@ -14,6 +14,7 @@ use crate::base::clock::{SharedClock, SystemClock};
 use crate::base::environment::Environment;
 use crate::base::id;
 use crate::base::telemetry::Observer;
+use crate::engine::Toolbox;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Json};
 use crate::render::RenderOptions;
@@ -26,6 +27,8 @@ use super::host::Host;
 use super::opening::StartOptions;
 use super::session::{PromptResult, Session};
 use super::storage::Storage;
+#[cfg(feature = "mcp")]
+use super::toolbox::Servers;
 
 /// Longest conversation or user id, in bytes of UTF-8.
 const MAX_ID_BYTES: usize = 512;
@@ -51,6 +54,8 @@ pub struct AgentCore {
     /// Whether a session went on behind the message that the configuration names.
     pub(super) rewound: AtomicBool,
     pub(super) clock: SharedClock,
+    #[cfg(feature = "mcp")]
+    servers: Servers,
     /// Who receives metrics and spans.
     pub(super) observer: Option<Arc<dyn Observer>>,
     /// Who receives log records.
@@ -133,6 +138,8 @@ impl Agent {
             storage: Storage::shared(&checked.config.session, &clock),
             resolved: OnceCell::new(),
             rewound: AtomicBool::new(false),
+            #[cfg(feature = "mcp")]
+            servers: Servers::new(&checked.config, environment, clock.clone()),
             config: checked.config,
             hooks,
             clock,
@@ -203,9 +210,11 @@ impl Agent {
         for session in self.core.sessions().values().filter_map(Weak::upgrade) {
             session.interrupt(Interrupt::Aborted(AbortCause::Close, None));
         }
+        #[cfg(feature = "mcp")]
+        self.core.servers.pool.stop();
     }
 
-    /// Closes every session. Gives up waiting after `deadline`; clean-up then goes on by itself. Fails
+    /// Closes every session, then the connections to servers. Gives up waiting after `deadline`; clean-up then goes on by itself. Fails
     /// when entries of a session are not stored.
     pub async fn close(&self, deadline: Option<Duration>) -> Result<()> {
         self.core.closed.store(true, Ordering::Release);
@@ -215,8 +224,12 @@ impl Agent {
             .values()
             .filter_map(Weak::upgrade)
             .collect();
+        #[cfg(feature = "mcp")]
+        let core = self.core.clone();
         let closing = tokio::spawn(async move {
             let closed = join_all(sessions.iter().map(Session::close)).await;
+            #[cfg(feature = "mcp")]
+            core.servers.pool.close().await;
             closed.into_iter().collect::<Result<()>>()
         });
         // A panic in the task is not ours to pass on.
@@ -234,6 +247,15 @@ impl Agent {
 }
 
 impl AgentCore {
+    /// The tools of one run.
+    pub(super) fn toolbox(&self) -> Box<dyn Toolbox + '_> {
+        #[cfg(feature = "mcp")]
+        let toolbox = self.servers.of_run(&self.config.tools);
+        #[cfg(not(feature = "mcp"))]
+        let toolbox = self.config.tools.clone();
+        Box::new(toolbox)
+    }
+
     /// Keeps a new session, unless there is a live one with its id, which is given instead.
     pub(super) fn keep(&self, session: Session) -> Arc<Session> {
         let mut sessions = self.sessions();

@@ -22,6 +22,8 @@ mod run;
 mod session;
 mod sessions;
 mod storage;
+#[cfg(feature = "mcp")]
+mod toolbox;
 
 pub use core::{Agent, PromptRequest};
 pub use fork::ForkOptions;

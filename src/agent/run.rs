@@ -52,9 +52,10 @@ impl Session {
             None => return RunEnd::interrupted(interrupter),
         };
         let mut span = self.turn_span(trace, &engine);
+        let toolbox = self.agent.toolbox();
         let run = Run {
             config: &engine,
-            toolbox: &self.agent.config.tools,
+            toolbox: toolbox.as_ref(),
             hooks: &self.agent.hooks,
             session: &self.who,
             sink,

@@ -8,8 +8,6 @@ use crate::protocol::Json;
 use super::fields::{as_function, is_object, methods};
 use super::{Fields, paths};
 
-/// Server names that the kernel uses itself.
-const RESERVED_SERVERS: [&str; 3] = ["sandbox", "cloudbase", "custom"];
 const SANDBOX_SETTINGS: [&str; 19] = [
     "provider",
     "workspaceRoot",
@@ -47,7 +45,10 @@ pub fn check(config: &Fields<'_>, environment: &Environment) -> Result<bool> {
     sandbox(config, environment)?;
     storage(config, credentials)?;
     permissions(config)?;
-    mcp_servers(config)?;
+    #[cfg(not(feature = "mcp"))]
+    config.not_built("mcpServers", |value| {
+        value.as_object().is_some_and(serde_json::Map::is_empty)
+    })?;
     memory(config, environment, credentials)?;
     runtime(config)?;
     for key in ["agents", "outputFormat", "attachments", "records"] {
@@ -251,46 +252,6 @@ fn permissions(config: &Fields<'_>) -> Result<()> {
         Some(unknown) => Err(KernelError::invalid(format!(
             "{unknown} is not a permission setting"
         ))),
-    }
-}
-
-fn mcp_servers(config: &Fields<'_>) -> Result<()> {
-    let Some(value) = config.get("mcpServers") else {
-        return Ok(());
-    };
-    let servers = Fields::of("config.mcpServers", value)?;
-    let mut names = value.as_object().into_iter().flatten();
-    names.try_for_each(|(name, server)| mcp_server(&servers.path(name), name, server))?;
-    let is_empty = value.as_object().is_none_or(serde_json::Map::is_empty);
-    if is_empty {
-        Ok(())
-    } else {
-        Err(KernelError::not_built("config.mcpServers"))
-    }
-}
-
-fn mcp_server(path: &str, name: &str, server: &Json) -> Result<()> {
-    if RESERVED_SERVERS.contains(&name) {
-        return Err(KernelError::invalid(format!(
-            "{path}: the name \"{name}\" is used by the kernel; choose another"
-        )));
-    }
-    let fields = Fields::of(path, server)?;
-    let needs = |key| match fields.text(key)? {
-        Some(_) => Ok(()),
-        None => Err(fields.wrong(key, "a non-empty string")),
-    };
-    match fields.string("type")?.unwrap_or("stdio") {
-        "stdio" => needs("command"),
-        "http" | "sse" => needs("url"),
-        "sdk" => {
-            needs("name")?;
-            match fields.get("instance") {
-                Some(instance) if is_object(instance) => Ok(()),
-                _ => Err(fields.wrong("instance", "an MCP server object")),
-            }
-        }
-        _ => Err(fields.wrong("type", "one of stdio, http, sse, sdk")),
     }
 }
 

@@ -6,6 +6,8 @@
 mod fields;
 mod later;
 mod limits;
+#[cfg(feature = "mcp")]
+mod mcp;
 pub mod model;
 mod paths;
 pub mod session;
@@ -26,6 +28,8 @@ use crate::agent::observe::ObserverTable;
 use crate::base::environment::Environment;
 use crate::base::http::ProxyRules;
 use crate::error::{KernelError, Result};
+#[cfg(feature = "mcp")]
+use crate::mcp::ServerSettings;
 use crate::protocol::Json;
 use crate::render::{Format, RenderOptions};
 use crate::tool::ToolSet;
@@ -43,6 +47,8 @@ pub struct AgentConfig {
     pub render: RenderOptions,
     pub limits: Limits,
     pub tools: ToolSet,
+    #[cfg(feature = "mcp")]
+    pub servers: Vec<ServerSettings>,
     pub hooks: HookTable,
     pub observers: ObserverTable,
     pub proxy: ProxyRules,
@@ -70,6 +76,8 @@ pub fn check(config: &Json, wiring: &Wiring<'_>) -> Result<Checked> {
     let model_defaults = ModelDefaults::check(&fields, env_id, environment)?;
     let models = model::check(&fields, &model_defaults)?;
     let tools = tools::check(&fields, host)?;
+    #[cfg(feature = "mcp")]
+    let servers = mcp::check(&fields, host)?;
     let mut hooks = hooks(&fields)?;
     hooks.on_unknown_outcome = fields.function("onUnknownOutcome")?;
     let observers = ObserverTable {
@@ -112,6 +120,8 @@ pub fn check(config: &Json, wiring: &Wiring<'_>) -> Result<Checked> {
         },
         limits,
         tools,
+        #[cfg(feature = "mcp")]
+        servers,
         hooks,
         observers,
         proxy,
