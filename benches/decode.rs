@@ -7,9 +7,10 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use open_agent_kernel::base::sse::SseDecoder;
 use open_agent_kernel::model::gateway::Decoder;
 use open_agent_kernel::model::messages::EventDecoder;
-use open_agent_kernel::model::{Answer, AnswerBuilder, SseDecoder};
+use open_agent_kernel::model::{Answer, AnswerBuilder};
 use serde_json::{Value, json};
 
 const DELTAS: u64 = 5_000;

@@ -1,4 +1,4 @@
-//! What every floor may use: clock, bounded channel, HTTP, environment, secrets, text, telemetry.
+//! What every floor may use: clock, bounded channel, HTTP, environment, event streams, secrets, text, telemetry.
 //!
 //! Knows nothing of agents, models or JavaScript.
 
@@ -13,5 +13,6 @@ pub mod json;
 pub mod process;
 pub mod retry;
 pub mod secret;
+pub mod sse;
 pub mod telemetry;
 pub mod text;

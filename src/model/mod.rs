@@ -11,7 +11,6 @@ pub mod gateway;
 mod halves;
 pub mod messages;
 mod retry;
-pub mod sse;
 
 use std::sync::Arc;
 
@@ -21,7 +20,6 @@ use serde::Serialize;
 pub use answer::{Answer, AnswerBuilder};
 pub use fallback::{Fallback, Target};
 pub use retry::{Retry, RetryPolicy};
-pub use sse::{EventTooLarge, SseDecoder};
 
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{ContentBlock, Json, JsonMap, RestartReason, Role, Usage};

@@ -8,9 +8,9 @@ use url::Url;
 
 use crate::base::clock::Allowance;
 use crate::base::http::{self, body::read_bounded};
+use crate::base::sse::SseDecoder;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::model::failure;
-use crate::model::sse::SseDecoder;
 use crate::protocol::Json;
 
 use super::GatewayConfig;
