@@ -164,15 +164,11 @@ async fn ask_hub(hub: &Url, clock: &SharedClock) -> Result<(Url, Option<Secret>)
         )
     };
     let direct = ProxyRules::direct();
+    let lost = |error| http::transport_error(ErrorKind::ModelNetwork, error, hub, &direct);
     let asking = async {
         let client = http::client(hub, &direct)?;
-        let mut response = client
-            .get(hub.clone())
-            .send()
-            .await
-            .map_err(|error| http::transport_error(error, hub, &direct))?;
-        let read = read_bounded(&mut response, HUB_BYTES).await;
-        read.map_err(|error| http::transport_error(error, hub, &direct))
+        let mut response = client.get(hub.clone()).send().await.map_err(lost)?;
+        read_bounded(&mut response, HUB_BYTES).await.map_err(lost)
     };
     let (body, _) = tokio::select! {
         biased;

@@ -102,12 +102,12 @@ fn bundled() -> Vec<Certificate> {
 }
 
 /// An error about a request that got no answer, or whose answer broke off. Names the proxy, if any.
-pub fn transport_error(error: reqwest::Error, url: &Url, rules: &ProxyRules) -> KernelError {
-    let kind = if error.is_timeout() {
-        ErrorKind::ModelTimeout
-    } else {
-        ErrorKind::ModelNetwork
-    };
+pub fn transport_error(
+    kind: ErrorKind,
+    error: reqwest::Error,
+    url: &Url,
+    rules: &ProxyRules,
+) -> KernelError {
     let via = match rules.describe(url) {
         Some(proxy) => format!(" through the proxy {proxy}"),
         None => String::new(),

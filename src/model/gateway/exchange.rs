@@ -143,7 +143,12 @@ impl<'a> Exchange<'a> {
     }
 
     fn transport(self, error: reqwest::Error) -> KernelError {
-        http::transport_error(error, self.endpoint, &self.config.proxy)
+        let kind = if error.is_timeout() {
+            ErrorKind::ModelTimeout
+        } else {
+            ErrorKind::ModelNetwork
+        };
+        http::transport_error(kind, error, self.endpoint, &self.config.proxy)
     }
 
     fn silence(self, wait: Wait, allowance: &Allowance) -> KernelError {
