@@ -1,10 +1,13 @@
 //! Ways to a server, one file a kind.
 
 mod decode;
+mod http;
 mod in_process;
 mod lines;
 mod outbox;
+mod sse;
 mod stdio;
+mod web;
 
 use std::time::Duration;
 
@@ -57,8 +60,14 @@ impl Dial for Configured {
                     InProcess::new(link, opening.diagnosis.clone(), opening.clock.clone());
                 Ok(opening.over(transport))
             }
-            Target::Http { .. } => Err(KernelError::not_built("the transport 'http'")),
-            Target::Sse { .. } => Err(KernelError::not_built("the transport 'sse'")),
+            Target::Http { url, headers } => {
+                let proxy = &self.surroundings.proxy;
+                Ok(opening.over(http::connect(url, headers, proxy).await?))
+            }
+            Target::Sse { url, headers } => {
+                let proxy = &self.surroundings.proxy;
+                Ok(opening.over(sse::connect(url, headers, proxy).await?))
+            }
         }
     }
 }
