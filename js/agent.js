@@ -7,6 +7,7 @@ import { Callbacks } from './callbacks.js';
 import { expandChunks } from './chunks.js';
 import { InvalidConfigError, KernelError, errorFromCore, traced, typed } from './errors.js';
 import { prepareHooks } from './hooks.js';
+import { prepareMcpServers } from './mcp/servers.js';
 import { helperPath, native } from './native.js';
 import { prepareLogger, prepareTelemetry } from './observers.js';
 import { ownFields, toPlainJson } from './plain.js';
@@ -119,6 +120,7 @@ function readConfig(config, callbacks) {
     }
     const fields = ownFields(config, 'config');
     fields.tools = prepareTools(fields.tools);
+    fields.mcpServers = prepareMcpServers(fields.mcpServers);
     fields.hooks = prepareHooks(fields.hooks);
     fields.logger = prepareLogger(fields.logger);
     fields.telemetry = prepareTelemetry(fields.telemetry);
