@@ -21,6 +21,7 @@ export {
   SessionStoreError,
   StorageError,
 } from './js/errors.js';
+export { createSdkMcpServer, tool } from './js/mcp/sdk.js';
 export { CloudBaseSessionStore } from './js/session-store/cloudbase-session-store.js';
 export { FileSessionStore, createFileSessionStore } from './js/session-store/file.js';
 export { InMemoryDriver } from './js/session-store/in-memory-driver.js';

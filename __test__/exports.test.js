@@ -26,9 +26,11 @@ const NAMES = [
   'VERSION',
   'createAgent',
   'createFileSessionStore',
+  'createSdkMcpServer',
   'encodeSessionKey',
   'openSessionStore',
   'toSessionMessage',
+  'tool',
 ];
 const PACKAGE = '@cloudbase/open-agent-kernel';
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
