@@ -155,6 +155,8 @@ export interface AgentConfig<F extends StreamFormat = 'acp'> {
   streamExtras?: boolean;
   /** Tools that run in this process. */
   tools?: ToolDefinition<any, any>[];
+  /** MCP servers by name; not `sandbox`, `cloudbase` or `custom`, which the kernel uses. */
+  mcpServers?: Record<string, McpServerConfig>;
   /** Functions around a turn. */
   hooks?: AgentHooks;
   /** Makes the elements of the stream, in the place of `streamFormat`. */
