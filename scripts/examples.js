@@ -18,7 +18,7 @@ const FOLDER = join(root, 'examples');
 const TIMEOUT_MS = 120_000;
 
 function select(prefixes) {
-  const names = readdirSync(FOLDER).filter((name) => /^\d\d-.*\.ts$/.test(name));
+  const names = readdirSync(FOLDER).filter((name) => /^\d\d[a-z]?-.*\.ts$/.test(name));
   const chosen = names.filter(
     (name) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)),
   );

@@ -1,20 +1,58 @@
 /** Reading the answers of an agent in examples. */
 import type { AcpSessionUpdate, Session } from '@cloudbase/open-agent-kernel';
 
+/** A call that the model made: the name of the tool, and what it gave. */
+export interface SeenCall {
+  id: string;
+  name: string;
+  result?: unknown;
+}
+
+/** What a stream consisted of. */
+export interface Answer {
+  text: string;
+  calls: SeenCall[];
+  stopReason?: string;
+}
+
 /** Sends a message, shows the conversation on the terminal and returns the text of the answer. */
 export async function ask(session: Session, message: string): Promise<string> {
   console.log(`you    ${message}`);
-  let answer = '';
-  for await (const update of session.send(message)) {
-    if (update.sessionUpdate === 'agent_message_chunk') answer += update.content.text;
-    const failure = failureOf(update);
-    if (failure) throw new Error(failure);
+  const { text } = await showAnswer(session.send(message));
+  return text;
+}
+
+/** Reads a stream to its end and shows its calls and its text on the terminal. */
+export async function showAnswer(stream: AsyncIterable<AcpSessionUpdate>): Promise<Answer> {
+  const answer: Answer = { text: '', calls: [] };
+  for await (const update of stream) take(update, answer);
+  for (const { name, result } of answer.calls) {
+    console.log(`       ${name} gave ${JSON.stringify(result)}`);
   }
-  console.log(`agent  ${answer}\n`);
+  console.log(`agent  ${answer.text}\n`);
   return answer;
 }
 
-function failureOf(update: AcpSessionUpdate): string | undefined {
-  if (update.sessionUpdate !== 'log' || update.level !== 'error') return undefined;
-  return `${update.name} ${update.code}: ${update.message}`;
+function take(update: AcpSessionUpdate, answer: Answer): void {
+  switch (update.sessionUpdate) {
+    case 'agent_message_chunk':
+      answer.text += update.content.text;
+      break;
+    case 'tool_call':
+      answer.calls.push({ id: update.toolCallId, name: update.title });
+      break;
+    case 'tool_call_update': {
+      const call = answer.calls.find(({ id }) => id === update.toolCallId);
+      if (call && update.status !== 'in_progress') call.result = update.result;
+      break;
+    }
+    case 'log':
+      if (update.level === 'error') {
+        throw new Error(`${update.name} ${update.code}: ${update.message}`);
+      }
+      break;
+    case 'agent_phase':
+      if (update.phase === 'idle') answer.stopReason = update.stopReason;
+      break;
+  }
 }

@@ -7,7 +7,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 import type { ModelSpec } from '@cloudbase/open-agent-kernel';
-import { startEmulator } from '@cloudbase/open-agent-kernel/testing';
+import { startEmulator, type Rule } from '@cloudbase/open-agent-kernel/testing';
 
 /** What an example needs to create an agent. */
 export interface ExampleEnv {
@@ -28,9 +28,9 @@ interface ExampleConfig {
 const CONFIG = new URL('../config.local.json', import.meta.url);
 const DEFAULT_MODEL = 'glm-5.1';
 
-/** Reads the configuration, or starts an emulator. */
-export async function loadEnv(): Promise<ExampleEnv> {
-  return existsSync(CONFIG) ? fromConfig() : fromEmulator();
+/** Reads the configuration, or starts an emulator; `script` is what its model says. */
+export async function loadEnv(script?: Rule[]): Promise<ExampleEnv> {
+  return existsSync(CONFIG) ? fromConfig() : fromEmulator(script);
 }
 
 function fromConfig(): ExampleEnv {
@@ -47,8 +47,8 @@ function fromConfig(): ExampleEnv {
   };
 }
 
-async function fromEmulator(): Promise<ExampleEnv> {
-  const emulator = await startEmulator({ knobs: { chunkDelayMs: 20 } });
+async function fromEmulator(rules?: Rule[]): Promise<ExampleEnv> {
+  const emulator = await startEmulator({ rules, knobs: { chunkDelayMs: 20 } });
   return {
     envId: emulator.envId,
     model: {
