@@ -6,7 +6,15 @@
 import { toJson } from '../json.js';
 import { describeThrown } from '../thrown.js';
 import { FrameQueue } from './frame-queue.js';
-import { INTERNAL_ERROR, UNAVAILABLE, attempt, errorFrame, isObject } from './json-rpc.js';
+import {
+  INTERNAL_ERROR,
+  UNAVAILABLE,
+  answerFrame,
+  attempt,
+  cancelFrame,
+  errorFrame,
+  failureText,
+} from './json-rpc.js';
 
 /** Requests of a server that are open at once. */
 const MAX_ASKED = 1_000;
@@ -97,7 +105,7 @@ class Connection {
     for (const [id, { client: owner }] of this.#pending) {
       if (owner !== client) continue;
       this.#pending.delete(id);
-      this.#give(cancellation(id));
+      this.#give(cancelFrame(id, 'The client is gone.'));
     }
     for (const [id, asked] of this.#asked) {
       if (asked !== client) continue;
@@ -138,7 +146,7 @@ class Connection {
     const given =
       token === undefined ? params : { ...params, _meta: { ...params._meta, progressToken: id } };
     this.#give({ ...frame, id, ...(given && { params: given }) }, (error) =>
-      this.#answered({ id, error: internal(error) }),
+      this.#answered(errorFrame(id, INTERNAL_ERROR, failureText(error))),
     );
   }
 
@@ -171,8 +179,7 @@ class Connection {
     else if (id !== undefined) this.#asks(message, related);
     else if (method === 'notifications/progress') this.#progressed(message);
     else if (method === 'notifications/cancelled') this.#tookBack(message);
-    else if (LIST_CHANGED.test(method))
-      for (const { queue } of this.#clients) queue.announce(method);
+    else if (LIST_CHANGED.test(method)) this.#changed(method);
     else this.#told(message, options?.relatedRequestId === undefined ? this.#clients : [related]);
   }
 
@@ -182,9 +189,10 @@ class Connection {
     this.#pending.delete(message.id);
     const { client, own } = pending;
     try {
-      client.queue.put(answer(own, message));
+      client.queue.answer(toJson(answerFrame(own, message)));
     } catch (error) {
-      client.queue.put(errorFrame(own, INTERNAL_ERROR, unwritable(error)));
+      const what = `The result cannot be written as JSON: ${failureText(error)}`;
+      client.queue.answer(toJson(errorFrame(own, INTERNAL_ERROR, what)));
       this.#tellServer(error);
     }
   }
@@ -193,12 +201,11 @@ class Connection {
     const { id } = message;
     const [first] = this.#clients;
     const client = related ?? first;
-    if (!client || this.#asked.size >= MAX_ASKED) {
+    if (client && this.#asked.size < MAX_ASKED && client.queue.ask(toJson(message))) {
+      this.#asked.set(id, client);
+    } else {
       this.#give(errorFrame(id, UNAVAILABLE, 'No client answers requests now.'));
-      return;
     }
-    client.queue.put(message);
-    this.#asked.set(id, client);
   }
 
   #progressed({ params, ...frame }) {
@@ -213,6 +220,10 @@ class Connection {
     if (!client) return;
     this.#asked.delete(id);
     client.queue.note(toJson(message));
+  }
+
+  #changed(method) {
+    for (const { queue } of this.#clients) queue.announce(method);
   }
 
   #told(message, clients) {
@@ -248,25 +259,6 @@ class Client {
   leave() {
     this.#connection.leave(this);
   }
-}
-
-function answer(id, { result, error }) {
-  if (isObject(error)) return { jsonrpc: '2.0', id, error };
-  if (isObject(result)) return { jsonrpc: '2.0', id, result };
-  return errorFrame(id, INTERNAL_ERROR, 'The server gave no result.');
-}
-
-function cancellation(requestId) {
-  const params = { requestId, reason: 'The client is gone.' };
-  return { jsonrpc: '2.0', method: 'notifications/cancelled', params };
-}
-
-function internal(error) {
-  return { code: INTERNAL_ERROR, message: describeThrown(error).message || 'The server failed.' };
-}
-
-function unwritable(error) {
-  return `The result cannot be written as JSON: ${describeThrown(error).message}`;
 }
 
 function refused(error) {

@@ -5,42 +5,43 @@
  */
 import { toJson } from '../json.js';
 
-/** Notifications that wait at most: a server may tell faster than anybody listens. */
-const MAX_NOTES = 1_000;
-const MAX_NOTE_CHARACTERS = 4 << 20;
+/** What may wait at most of a kind: a server may say more than anybody listens to. */
+const MAX_FRAMES = 1_000;
+const MAX_CHARACTERS = 4 << 20;
 /** Characters of a batch, which has one frame at least. */
 const MAX_BATCH_CHARACTERS = 8 << 20;
 
 /**
- * Frames are kept as text: a server may go on using its objects. Answers and requests are never
- * dropped, and there are no more of them than calls in flight; notifications are, when too many wait.
+ * Frames are kept as text: a server may go on using its objects. Answers are never refused, and there
+ * are no more of them than calls in flight.
  */
 export class FrameQueue {
   #frames = [];
-  #notes = 0;
-  #noteCharacters = 0;
+  #notes = new Room();
+  #requests = new Room();
   /** The news that a list has changed, once however often it was told. */
   #news = new Set();
   #ended = false;
   #wake;
 
-  /**
-   * Adds an answer or a request.
-   *
-   * @param {object} frame
-   * @throws when it is not JSON
-   */
-  put(frame) {
-    this.#add({ text: toJson(frame), isNote: false });
+  /** @param {string} text of an answer */
+  answer(text) {
+    this.#add({ text });
   }
 
-  /** Adds a notification that may be dropped, as text. */
+  /** @param {string} text of a notification, which is dropped when there is no room */
   note(text) {
-    const characters = this.#noteCharacters + text.length;
-    if (this.#notes >= MAX_NOTES || characters > MAX_NOTE_CHARACTERS) return;
-    this.#notes += 1;
-    this.#noteCharacters = characters;
-    this.#add({ text, isNote: true });
+    if (this.#notes.take(text)) this.#add({ text, room: this.#notes });
+  }
+
+  /**
+   * @param {string} text of a request
+   * @returns {boolean} whether there was room
+   */
+  ask(text) {
+    const hasRoom = this.#requests.take(text);
+    if (hasRoom) this.#add({ text, room: this.#requests });
+    return hasRoom;
   }
 
   /** Adds a notification without content, which comes once, after all that waits. */
@@ -89,25 +90,38 @@ export class FrameQueue {
   #batch() {
     let characters = 0;
     let count = 0;
-    while (count < this.#frames.length && (count === 0 || characters < MAX_BATCH_CHARACTERS)) {
+    while (count < this.#frames.length && characters < MAX_BATCH_CHARACTERS) {
       characters += this.#frames[count].text.length;
       count += 1;
     }
     const taken = this.#frames.splice(0, count);
-    for (const { text, isNote } of taken) {
-      if (!isNote) continue;
-      this.#notes -= 1;
-      this.#noteCharacters -= text.length;
-    }
-    return [
-      ...taken.map(({ text }) => text),
-      ...(this.#frames.length === 0 ? this.#takeNews() : []),
-    ];
+    for (const { text, room } of taken) room?.leave(text);
+    const news = this.#frames.length === 0 ? this.#takeNews() : [];
+    return [...taken.map(({ text }) => text), ...news];
   }
 
   #takeNews() {
     const news = [...this.#news];
     this.#news.clear();
     return news.map((method) => toJson({ jsonrpc: '2.0', method }));
+  }
+}
+
+/** How much of a kind may still wait. */
+class Room {
+  #frames = MAX_FRAMES;
+  #characters = MAX_CHARACTERS;
+
+  /** @returns {boolean} whether there was room */
+  take({ length }) {
+    if (this.#frames < 1 || this.#characters < length) return false;
+    this.#frames -= 1;
+    this.#characters -= length;
+    return true;
+  }
+
+  leave({ length }) {
+    this.#frames += 1;
+    this.#characters += length;
   }
 }

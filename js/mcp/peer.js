@@ -3,8 +3,15 @@
  *
  * @module
  */
-import { describeThrown } from '../thrown.js';
-import { INTERNAL_ERROR, UNAVAILABLE, attempt, errorFrame, isObject } from './json-rpc.js';
+import {
+  INTERNAL_ERROR,
+  UNAVAILABLE,
+  attempt,
+  cancelFrame,
+  errorFrame,
+  failureText,
+  isObject,
+} from './json-rpc.js';
 
 /** Milliseconds that the other side may take to answer, unless a request says otherwise. */
 const REQUEST_MS = 60_000;
@@ -136,8 +143,7 @@ export class Peer {
     const { promise, resolve, reject } = withResolvers();
     this.#asked.set(id, { resolve, reject });
     const giveUp = (code, message) => {
-      const params = { requestId: id, reason: message };
-      attempt(() => transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }));
+      attempt(() => transport.send(cancelFrame(id, message)));
       reject(new RpcError(code, message));
     };
     const stop = () => giveUp(UNAVAILABLE, 'Request was cancelled');
@@ -164,9 +170,7 @@ export class Peer {
 
 function failure(id, error) {
   const { code, message, data } =
-    error instanceof RpcError
-      ? error
-      : { code: INTERNAL_ERROR, message: describeThrown(error).message || 'Internal error' };
+    error instanceof RpcError ? error : { code: INTERNAL_ERROR, message: failureText(error) };
   const frame = errorFrame(id, code, message);
   if (data !== undefined) frame.error.data = data;
   return frame;
