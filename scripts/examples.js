@@ -12,6 +12,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { build } from './build.js';
+import { oracleBin } from './oracle.js';
 import { ScriptError, root, run, script } from './run.js';
 
 const FOLDER = join(root, 'examples');
@@ -34,7 +35,14 @@ function missing(name) {
 
 function runExample(name) {
   const args = ['--import', 'tsx', join('examples', name)];
-  return run(process.execPath, args, { shell: false, timeout: TIMEOUT_MS });
+  const env = { ...serverOf(name), ...process.env };
+  return run(process.execPath, args, { env, shell: false, timeout: TIMEOUT_MS });
+}
+
+/** The server that an example would have `npx` fetch each time. */
+function serverOf(name) {
+  if (!name.startsWith('07-')) return {};
+  return { EVERYTHING_SERVER: oracleBin('mcp-servers', 'mcp-server-everything') };
 }
 
 await script(async () => {
