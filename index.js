@@ -22,6 +22,7 @@ export {
   StorageError,
 } from './js/errors.js';
 export { createSdkMcpServer, tool } from './js/mcp/sdk.js';
+export { InMemoryClientToolStore } from './js/in-memory-client-tool-store.js';
 export { CloudBaseSessionStore } from './js/session-store/cloudbase-session-store.js';
 export { FileSessionStore, createFileSessionStore } from './js/session-store/file.js';
 export { InMemoryDriver } from './js/session-store/in-memory-driver.js';

@@ -16,6 +16,7 @@ import { nativeStoreOf } from './session-store/brand.js';
 import { Session, callOptions, inputJson, optionsJson } from './session.js';
 import { Sessions } from './sessions.js';
 import { stopperFor } from './stream.js';
+import { prepareToolStore } from './tool-store.js';
 import { prepareTools } from './tools.js';
 
 /** One configuration, many sessions. */
@@ -121,6 +122,7 @@ function readConfig(config, callbacks) {
     const fields = ownFields(config, 'config');
     fields.tools = prepareTools(fields.tools);
     fields.mcpServers = prepareMcpServers(fields.mcpServers);
+    fields.toolStore = prepareToolStore(fields.toolStore);
     fields.hooks = prepareHooks(fields.hooks);
     fields.logger = prepareLogger(fields.logger);
     fields.telemetry = prepareTelemetry(fields.telemetry);

@@ -36,13 +36,46 @@ export class Session {
   }
 
   send(input, options) {
+    return this.#stream('send', options, (text, stopper) =>
+      this.#native.run(inputJson(input), text, stopper),
+    );
+  }
+
+  respondToolUse(answer, options) {
+    return this.#respond('respondToolUse', answer, options);
+  }
+
+  respondAskUser(answer, options) {
+    return this.#respond('respondAskUser', answer, options);
+  }
+
+  #respond(method, answer, options) {
+    return this.#stream(method, options, (text, stopper) =>
+      this.#native.respond(method, inputJson(answer, method), text, stopper),
+    );
+  }
+
+  /**
+   * A stream whose run is started at its first `next()`.
+   *
+   * @param {string} method name of the call in messages
+   * @param {unknown} options
+   * @param {(options: string, stopper: object) => Promise<object>} start
+   */
+  #stream(method, options, start) {
     const { revive, adapter } = this.#output;
+    const path = `${method} options`;
     const open = () => {
-      const { signal, throwOnError, ...rest } = callOptions(options, 'send options');
-      checkFlag(throwOnError, 'send options.throwOnError');
-      const texts = [inputJson(input), optionsJson(rest, 'send options')];
+      const { signal, throwOnError, ...rest } = callOptions(options, path);
+      checkFlag(throwOnError, `${path}.throwOnError`);
+      const text = optionsJson(rest, path);
       const { stopper, release } = stopperFor(signal);
-      return { run: this.#native.run(...texts, stopper), release, throwOnError };
+      try {
+        return { run: start(text, stopper), release, throwOnError };
+      } catch (error) {
+        release();
+        throw error;
+      }
     };
     const stream = new RunStream(open, revive);
     return adapter ? new AdaptedStream(stream, adapter, this.#context()) : stream;
@@ -98,15 +131,18 @@ export class Session {
 
 refuseUnbuilt(Session, {
   promises: ['snapshotWorkspace', 'restoreWorkspace', 'getRestoreStatus'],
-  streams: ['respondApproval', 'respondToolUse', 'respondAskUser'],
+  streams: ['respondApproval'],
 });
 
-/** Reads what was passed to `send`; it may be anything. */
-export function inputJson(input) {
+/** What may be no JSON in the argument of a method. */
+const WRITTEN = { send: 'the input', respondToolUse: 'output', respondAskUser: 'answer' };
+
+/** Reads what was passed to `send`, or to another method; it may be anything. */
+export function inputJson(input, method = 'send') {
   try {
     return toJson(input);
   } catch (error) {
-    throw new InvalidConfigError('send: the input cannot be written as JSON', error);
+    throw new InvalidConfigError(`${method}: ${WRITTEN[method]} cannot be written as JSON`, error);
   }
 }
 

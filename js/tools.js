@@ -36,11 +36,28 @@ function prepareTool(tool, path) {
   if (isPlain(tool)) Object.assign(fields, unknownKeys(tool, FIELDS));
   const { schema, check } = readParameters(fields.parameters, `${path}.parameters`, fields.name);
   fields.parameters = schema;
+  if (isAnsweredOutside(fields)) {
+    fields.checkInput = check && faultsOf(check);
+    return fields;
+  }
   if (typeof fields.execute !== 'function') return fields;
   const calls = new Calls(tool, fields.execute, check);
   fields.execute = calls.execute;
   fields.checkInput = check && calls.check;
   return fields;
+}
+
+/** Whether the program that reads the stream answers the calls of a tool. */
+function isAnsweredOutside({ execute, clientSide }) {
+  return clientSide === true || execute === undefined || execute === null;
+}
+
+/** A check that keeps nothing: what a schema makes of an input is for `execute` alone. */
+function faultsOf(check) {
+  return async ({ input }) => {
+    const { faults } = await check(input);
+    return faults?.join('\n');
+  };
 }
 
 /** Parsed inputs that are kept between check and call. */

@@ -12,10 +12,11 @@ use crate::tool::{Tool, ToolContext, ToolOutput, ToolSpec};
 
 use super::host::{FunctionId, Host};
 
-/// An element of `config.tools` with `execute`.
+/// An element of `config.tools`.
 pub struct HostTool {
     pub spec: ToolSpec,
-    pub execute: FunctionId,
+    /// None: its calls are answered by the program that reads the stream.
+    pub execute: Option<FunctionId>,
     /// Checks inputs in the place of the JSON Schema; answers nothing, or a text of faults.
     pub check: Option<FunctionId>,
     pub host: Arc<dyn Host>,
@@ -43,13 +44,14 @@ impl Tool for HostTool {
     }
 
     async fn call(&self, input: Json, ctx: ToolContext) -> Result<ToolOutput> {
+        let Some(execute) = self.execute else {
+            return Ok(ToolOutput::error(
+                "This call is answered by the program that reads the stream.",
+            ));
+        };
         let argument = argument(&input, &ctx);
         Ok(
-            match self
-                .host
-                .call(self.execute, argument, ctx.cancel.clone())
-                .await
-            {
+            match self.host.call(execute, argument, ctx.cancel.clone()).await {
                 Ok(value) => ToolOutput::value(value),
                 Err(failure) if failure.text().is_empty() => ToolOutput::error("The tool failed."),
                 Err(failure) => ToolOutput::error(failure.text()),

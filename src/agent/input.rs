@@ -2,16 +2,29 @@
 
 use crate::base::json::type_name;
 use crate::base::telemetry::TraceParent;
-use crate::error::{ErrorKind, KernelError, Result};
+use crate::engine::{CallReply, ReplyTo};
+use crate::error::{KernelError, Result};
 use crate::protocol::Json;
 
 use super::config::model::{self, ModelSettings};
 use super::config::{AgentConfig, Fields, Limits};
 
-/// A message of the user, checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
-    pub text: String,
+/// What a run begins with, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A message of the user.
+    Message(String),
+    /// The answer to a call.
+    Reply(CallReply),
+}
+
+/// The methods that answer a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Respond {
+    /// `respondToolUse({toolUseId, output, isError?})`
+    ToolUse,
+    /// `respondAskUser({toolUseId, answer})`
+    AskUser,
 }
 
 /// Options of one `send`.
@@ -87,14 +100,16 @@ fn models(fields: &Fields<'_>, config: &AgentConfig) -> Result<Option<Vec<ModelS
 }
 
 impl Input {
-    /// A string, or `{type: 'message', content, attachments?}`. Empty text is refused: the gateway
-    /// would refuse it, and every later request with it.
+    /// A string, `{type: 'message', content, attachments?}`, or `{type: 'tool_result', toolUseId, output,
+    /// isError?}`. Empty text is refused: the gateway would refuse it, and every later request with it.
     pub fn parse(input: &Json) -> Result<Self> {
         let text = match input {
             Json::String(text) => text.as_str(),
             Json::Object(fields) => match fields.get("type").and_then(Json::as_str) {
                 Some("message") => message_text(input)?,
-                Some("tool_result") => return Err(tool_result(input)?),
+                Some("tool_result") => {
+                    return reply("send", input, "output", ReplyTo::Any).map(Self::Reply);
+                }
                 _ => return Err(wrong_shape("an object with another type")),
             },
             other => return Err(wrong_shape(type_name(other))),
@@ -104,10 +119,47 @@ impl Input {
                 "send: the message is empty; give it some text",
             ));
         }
-        Ok(Self {
-            text: text.to_owned(),
-        })
+        Ok(Self::Message(text.to_owned()))
     }
+}
+
+impl Respond {
+    /// Checks what the method was given.
+    pub fn parse(self, answer: &Json) -> Result<CallReply> {
+        match self {
+            Self::ToolUse => reply("respondToolUse", answer, "output", ReplyTo::Any),
+            Self::AskUser => reply("respondAskUser", answer, "answer", ReplyTo::Question),
+        }
+    }
+}
+
+/// The answer in an object; `value` names the field that holds it. A missing one is an answer too:
+/// JavaScript leaves out what is undefined.
+fn reply(call: &str, answer: &Json, value: &str, to: ReplyTo) -> Result<CallReply> {
+    if !answer.is_object() {
+        let found = type_name(answer);
+        return Err(KernelError::invalid(format!(
+            "{call}: give an object {{toolUseId, {value}}}, not {found}"
+        )));
+    }
+    let id = answer["toolUseId"].as_str().filter(|id| !id.is_empty());
+    let id = id.ok_or_else(|| {
+        KernelError::invalid(format!("{call}: toolUseId must be a non-empty string"))
+    })?;
+    let is_error = match &answer["isError"] {
+        Json::Null => false,
+        Json::Bool(is_error) => *is_error,
+        _ => {
+            let message = format!("{call}: isError must be true or false");
+            return Err(KernelError::invalid(message));
+        }
+    };
+    Ok(CallReply {
+        tool_use_id: id.to_owned(),
+        to,
+        output: answer[value].clone(),
+        is_error,
+    })
 }
 
 fn message_text(input: &Json) -> Result<&str> {
@@ -127,21 +179,10 @@ fn message_text(input: &Json) -> Result<&str> {
         .ok_or_else(|| KernelError::invalid("send: content of a message must be a string"))
 }
 
-/// There are no client tools yet, so no call can be waiting for this result.
-fn tool_result(input: &Json) -> Result<KernelError> {
-    let id = input["toolUseId"]
-        .as_str()
-        .filter(|id| !id.is_empty())
-        .ok_or_else(|| {
-            KernelError::invalid("send: toolUseId of a tool_result must be a non-empty string")
-        })?;
-    let error = KernelError::new(ErrorKind::Resource, "No pending client tool found");
-    Ok(error.with_detail("toolUseId", id))
-}
-
 fn wrong_shape(found: &str) -> KernelError {
     KernelError::invalid(format!(
-        "send: the input must be a string or {{type: 'message', content}}, not {found}"
+        "send: the input must be a string, {{type: 'message', content}} or {{type: 'tool_result', \
+         toolUseId, output}}, not {found}"
     ))
 }
 
@@ -150,6 +191,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn text_and_messages_are_accepted() {
@@ -157,7 +199,7 @@ mod tests {
             json!("hi"),
             json!({"type": "message", "content": "hi", "attachments": []}),
         ] {
-            assert_eq!(Input::parse(&input).unwrap().text, "hi");
+            assert_eq!(Input::parse(&input).unwrap(), Input::Message("hi".into()));
         }
     }
 
@@ -187,9 +229,42 @@ mod tests {
     }
 
     #[test]
-    fn a_result_for_no_call_is_a_missing_resource() {
-        let error = Input::parse(&json!({"type": "tool_result", "toolUseId": "t"})).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Resource);
-        assert_eq!(error.message(), "No pending client tool found");
+    fn answers_are_read_from_every_method() {
+        let reply = |to, output: Json, is_error| CallReply {
+            tool_use_id: "t".to_owned(),
+            to,
+            output,
+            is_error,
+        };
+        let sent = json!({"type": "tool_result", "toolUseId": "t", "output": [1], "isError": true});
+        let expected = reply(ReplyTo::Any, json!([1]), true);
+        assert_eq!(Input::parse(&sent).unwrap(), Input::Reply(expected.clone()));
+        assert_eq!(Respond::ToolUse.parse(&sent).unwrap(), expected);
+        let nothing = json!({"toolUseId": "t", "isError": null});
+        assert_eq!(
+            Respond::ToolUse.parse(&nothing).unwrap(),
+            reply(ReplyTo::Any, Json::Null, false)
+        );
+        let answer = json!({"toolUseId": "t", "answer": "Red"});
+        assert_eq!(
+            Respond::AskUser.parse(&answer).unwrap(),
+            reply(ReplyTo::Question, json!("Red"), false)
+        );
+    }
+
+    #[test]
+    fn answers_of_a_wrong_shape_are_refused_with_the_field() {
+        for (answer, words) in [
+            (json!(null), "respondToolUse: give an object"),
+            (json!("t"), "respondToolUse: give an object"),
+            (json!({"output": 1}), "toolUseId"),
+            (json!({"toolUseId": ""}), "toolUseId"),
+            (json!({"toolUseId": 5}), "toolUseId"),
+            (json!({"toolUseId": "t", "isError": "no"}), "isError"),
+        ] {
+            let error = Respond::ToolUse.parse(&answer).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidConfig);
+            assert!(error.message().contains(words), "{error}");
+        }
     }
 }

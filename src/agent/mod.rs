@@ -31,7 +31,7 @@ pub use history::HistoryQuery;
 pub use host::{FunctionId, Host, HostFailure};
 pub use host_state::HostState;
 pub use host_store::HostStore;
-pub use input::SendOptions;
+pub use input::{Respond, SendOptions};
 pub use opening::{ResumeOptions, StartOptions};
 pub use run::RunHandle;
 pub use session::{PromptResult, Session};

@@ -8,7 +8,9 @@ use tokio::sync::{oneshot, watch};
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::telemetry::{OpenSpan, SpanKind, Trace};
-use crate::engine::{EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, set_usage};
+use crate::engine::{
+    EngineConfig, Run, RunEnd, Transcript, UpdateReceiver, UpdateSink, Work, set_usage,
+};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::{AbortCause, Body, Entry, ErrorInfo, LogLevel, Phase, RunSummary};
 use crate::render::Format;
@@ -58,11 +60,16 @@ impl Session {
             toolbox: toolbox.as_ref(),
             hooks: &self.agent.hooks,
             session: &self.who,
+            calls: &self.storage.calls(&self.who),
             sink,
             interrupter,
             trace: &trace.within(&span),
         };
-        let end = Box::pin(run.execute(&mut transcript, &input.text)).await;
+        let work = match input {
+            Input::Message(text) => Work::Prompt(text),
+            Input::Reply(reply) => Work::Reply(reply),
+        };
+        let end = Box::pin(run.execute(&mut transcript, work)).await;
         set_usage(&mut span, &end.usage);
         span.set("gen_ai.response.finish_reasons", || {
             json!([end.stop_reason.as_str()])

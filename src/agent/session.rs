@@ -15,17 +15,19 @@ use tracing::instrument::WithSubscriber;
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::id;
 use crate::base::telemetry::{self, Trace};
-use crate::engine::{Journal, Transcript, update_channel};
+use crate::engine::{Journal, RunEnd, Transcript, update_channel};
 use crate::error::{ErrorKind, KernelError, Result};
-use crate::protocol::{AbortCause, Json, StopReason, Usage};
+use crate::protocol::{AbortCause, Json, OpenCall, StopReason, Usage};
 use crate::tool::SessionRef;
 
 use super::core::AgentCore;
 use super::history::{self, HistoryPage, HistoryQuery};
-use super::input::{Input, SendOptions};
+use super::input::{Input, Respond, SendOptions};
 use super::run::{RunHandle, Starting, panicked, tell_end};
 use super::storage::Storage;
 
+/// Calls without a result that a history looks up, newest first; the others are given up.
+const MAX_LOOKED_UP: usize = 32;
 /// Version mark of the JSON that names a session.
 const STATE_SCHEMA: &str = "oak/v1/sessionRef";
 
@@ -67,6 +69,8 @@ pub struct PromptResult {
     pub usage: Usage,
     /// Model requests.
     pub num_turns: u32,
+    /// Calls that wait for an answer.
+    pub pending: Vec<OpenCall>,
 }
 
 impl Session {
@@ -102,6 +106,8 @@ impl Session {
     /// Starts a run that `interrupter` stops. Refuses wrong input, a closed session and a session
     /// with a run in progress, here or (in [`Starting::admitted`]) in another process; every later
     /// failure is told in the stream. Needs a tokio runtime.
+    ///
+    /// The answer to a call waits for a run in progress.
     pub fn start(
         self: &Arc<Self>,
         input: &Json,
@@ -109,15 +115,39 @@ impl Session {
         interrupter: Interrupter,
     ) -> Result<Starting> {
         let options = SendOptions::parse(options, &self.agent.config)?;
-        let input = match Input::parse(input) {
-            Err(error) if error.kind() == ErrorKind::InvalidConfig => return Err(error),
-            input => input,
-        };
+        self.launch(Input::parse(input)?, options, interrupter)
+    }
+
+    /// Starts a run that begins with the answer to a call, in the form that a method of the interface
+    /// takes.
+    pub fn respond(
+        self: &Arc<Self>,
+        method: Respond,
+        answer: &Json,
+        options: &Json,
+        interrupter: Interrupter,
+    ) -> Result<Starting> {
+        let options = SendOptions::parse(options, &self.agent.config)?;
+        let reply = method.parse(answer)?;
+        self.launch(Input::Reply(reply), options, interrupter)
+    }
+
+    fn launch(
+        self: &Arc<Self>,
+        input: Input,
+        options: SendOptions,
+        interrupter: Interrupter,
+    ) -> Result<Starting> {
         let (done, is_done) = watch::channel(false);
-        self.occupy(ActiveRun {
+        let run = ActiveRun {
             interrupter: interrupter.clone(),
             done: is_done,
-        })?;
+        };
+        let waits = matches!(input, Input::Reply(_));
+        let is_first = match self.occupy(run.clone()) {
+            Err(error) if waits && error.kind() == ErrorKind::SessionBusy => false,
+            occupied => occupied.map(|()| true)?,
+        };
         let (sink, updates) = update_channel(id::random().into(), self.agent.clock.clone());
         let (end_sender, end) = watch::channel(None);
         let (session, run_interrupter) = (self.clone(), interrupter.clone());
@@ -130,10 +160,31 @@ impl Session {
         let (admit, admission) = oneshot::channel();
         let task = async move {
             let started = sink.instant();
-            let taken = run_interrupter
-                .unless(session.storage.take(session.id(), &run_interrupter))
-                .await;
-            let tenure = match taken {
+            if !is_first {
+                match session.occupy_in_turn(run, &run_interrupter).await {
+                    Some(Ok(())) => {}
+                    Some(Err(error)) => {
+                        let _ = admit.send(Err(error));
+                        return;
+                    }
+                    None => {
+                        let _ = admit.send(Ok(()));
+                        let end = Arc::new(RunEnd::interrupted(&run_interrupter));
+                        end_sender.send_replace(Some(end.clone()));
+                        tell_end(&sink, &end, sink.instant() - started).await;
+                        return;
+                    }
+                }
+            }
+            let taken = async {
+                let (storage, id) = (&session.storage, session.id());
+                if waits {
+                    storage.take_in_turn(id, &run_interrupter).await
+                } else {
+                    storage.take(id, &run_interrupter).await
+                }
+            };
+            let tenure = match run_interrupter.unless(taken).await {
                 Some(Err(error)) if error.kind() == ErrorKind::SessionBusy => {
                     session.vacate();
                     done.send_replace(true);
@@ -150,7 +201,7 @@ impl Session {
                 Err(error) => (None, Some(error)),
             };
             let epoch = tenure.as_ref().map(|tenure| tenure.epoch);
-            let input = refusal.map_or(input, Err);
+            let input = refusal.map_or(Ok(input), Err);
             let run = AssertUnwindSafe(session.run(
                 &sink,
                 &run_interrupter,
@@ -204,6 +255,7 @@ impl Session {
             stop_reason: end.stop_reason.clone(),
             usage: end.usage,
             num_turns: end.requests,
+            pending: end.pending.clone(),
         })
     }
 
@@ -222,6 +274,7 @@ impl Session {
         async move {
             stopped.await;
             let stored = session.finish().await;
+            session.storage.end_private(&session.who).await;
             session.agent.forget(&session);
             stored
         }
@@ -235,7 +288,22 @@ impl Session {
     /// A page of what was said, for a program to show.
     pub async fn history(&self, query: &HistoryQuery) -> Result<HistoryPage> {
         let (store, key) = (self.storage.store(), self.journal.key());
-        history::history(store.as_ref(), key, query, &[]).await
+        let page = history::history(store.as_ref(), key, query, &[]).await?;
+        let open = self.open_calls(&page.unresolved).await?;
+        if open.is_empty() {
+            return Ok(page);
+        }
+        history::history(store.as_ref(), key, query, &open).await
+    }
+
+    /// Those of the calls without a result that wait for an answer; newest first.
+    async fn open_calls(&self, unresolved: &[String]) -> Result<Vec<OpenCall>> {
+        let calls = self.storage.calls(&self.who);
+        let mut open = Vec::new();
+        for id in unresolved.iter().take(MAX_LOOKED_UP) {
+            open.extend(calls.find_open(id).await?);
+        }
+        Ok(open)
     }
 
     /// Hides what was said so far from the history; the model still knows it.
@@ -301,13 +369,37 @@ impl Session {
             ));
         }
         if active.is_some() {
-            return Err(KernelError::new(
-                ErrorKind::SessionBusy,
-                "the session has a run in progress: read its stream to the end, or abort() it first",
-            ));
+            return Err(busy());
         }
         *active = Some(run);
         Ok(())
+    }
+
+    /// Waits until the session is free and takes it; none when the run was stopped before.
+    async fn occupy_in_turn(
+        &self,
+        run: ActiveRun,
+        interrupter: &Interrupter,
+    ) -> Option<Result<()>> {
+        let turn = async {
+            loop {
+                match self.occupy(run.clone()) {
+                    Err(error) if error.kind() == ErrorKind::SessionBusy => {
+                        let active = self.active().clone();
+                        ActiveRun::ended(active).await;
+                    }
+                    occupied => return occupied,
+                }
+            }
+        };
+        let limited = async {
+            tokio::select! {
+                biased;
+                occupied = turn => occupied,
+                () = self.agent.clock.sleep(self.storage.busy_timeout()) => Err(busy()),
+            }
+        };
+        interrupter.unless(limited).await
     }
 
     fn vacate(&self) {
@@ -332,4 +424,11 @@ impl Session {
             self.agent.hooks.session_end(&self.who).await;
         }
     }
+}
+
+fn busy() -> KernelError {
+    KernelError::new(
+        ErrorKind::SessionBusy,
+        "the session has a run in progress: read its stream to the end, or abort() it first",
+    )
 }

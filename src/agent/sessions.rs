@@ -1,5 +1,7 @@
 //! `agent.sessions`: the stored conversations of an agent.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde_json::json;
 use ts_rs::TS;
@@ -61,6 +63,7 @@ pub enum SessionStatus {
     Idle,
     /// A run of it is in progress in this agent.
     Running,
+    /// A call of it waits for an answer.
     RequiresAction,
     Archived,
 }
@@ -144,7 +147,12 @@ impl Agent {
         let has_more = rows.len() > options.limit;
         rows.truncate(options.limit);
         let next_cursor = rows.last().filter(|_| has_more).map(write_cursor);
-        let sessions = rows.into_iter().map(|row| core.summary(row)).collect();
+        let waiting = match &core.storage {
+            Some(storage) if !rows.is_empty() => storage.waiting(None).await?,
+            _ => HashSet::new(),
+        };
+        let sessions = rows.into_iter().map(|row| core.summary(row, &waiting));
+        let sessions = sessions.collect();
         Ok(SessionPage {
             sessions,
             next_cursor,
@@ -159,7 +167,11 @@ impl Agent {
             return Ok(None);
         };
         let row = storage.store().get(storage.project(), id).await?;
-        Ok(row.map(|row| core.summary(row)))
+        let waiting = match row {
+            Some(_) => storage.waiting(Some(id)).await?,
+            None => HashSet::new(),
+        };
+        Ok(row.map(|row| core.summary(row, &waiting)))
     }
 
     /// Stops a session of this agent and deletes everything that is stored of it. One that does not
@@ -175,10 +187,10 @@ impl Agent {
             return Ok(());
         };
         storage.store().delete(&storage.key(id)).await?;
-        match storage.state() {
-            Some(state) => state.forget(storage.project(), id).await,
-            None => Ok(()),
+        if let Some(state) = storage.state() {
+            state.forget(storage.project(), id).await?;
         }
+        storage.records().forget(storage.project(), id).await
     }
 
     /// Gives a stored session a title.
@@ -241,7 +253,8 @@ pub(super) async fn exists(storage: &Storage, id: &str) -> Result<bool> {
 }
 
 impl AgentCore {
-    fn summary(&self, row: SessionRow) -> SessionSummary {
+    /// `waiting` are the conversations with a call that waits.
+    fn summary(&self, row: SessionRow, waiting: &HashSet<String>) -> SessionSummary {
         let is_running = self
             .live(&row.session)
             .is_some_and(|session| session.is_running());
@@ -252,6 +265,8 @@ impl AgentCore {
             first_prompt: owned(row.summary.first_prompt()),
             status: if is_running {
                 SessionStatus::Running
+            } else if waiting.contains(&row.session) {
+                SessionStatus::RequiresAction
             } else {
                 SessionStatus::Idle
             },

@@ -1,6 +1,7 @@
 //! Where sessions are kept, and who may write to one.
 
-use std::sync::{Arc, LazyLock};
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -8,16 +9,26 @@ use tokio::task::JoinHandle;
 
 use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::clock::{SharedClock, SystemClock};
+use crate::base::telemetry;
 use crate::engine::{Journal, JournalSettings};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::store::session::{MemoryStore, SessionKey, SharedSessionStore};
-use crate::store::state::{Lease, LeaseKey, LeaseTimes, MemoryState, SharedStateStore};
+use crate::store::state::{
+    CallRecords, Lease, LeaseKey, LeaseTimes, MemoryState, SharedStateStore, waiting,
+};
+use crate::tool::SessionRef;
 
 use super::config::session::SessionSettings;
 
-/// Leases of sessions whose store keeps no state: they hold within this process only.
+/// State of sessions whose store keeps none: it holds within this process only.
 static PROCESS_STATE: LazyLock<Arc<MemoryState>> =
     LazyLock::new(|| Arc::new(MemoryState::new(Arc::new(SystemClock))));
+
+/// How often a run that waits for its turn looks.
+const TURN_POLL: Duration = Duration::from_millis(20);
+/// What is said when a call is opened that another process cannot know.
+const ONLY_HERE: &str = "the session store keeps no state: calls that wait for an answer are kept in \
+    this process only; set config.toolStore to answer them in another one";
 
 /// The store of some sessions, with all that is needed to write to it.
 #[derive(Clone)]
@@ -26,6 +37,10 @@ pub struct Storage {
     project: Arc<str>,
     /// Where leases are; none when nobody else can know the sessions.
     state: Option<SharedStateStore>,
+    /// Where the records of calls that wait for an answer are.
+    records: SharedStateStore,
+    /// What should be said once when such a call is opened.
+    hint: Arc<Mutex<Option<&'static str>>>,
     store_timeout: Duration,
     busy_timeout: Duration,
     eager: bool,
@@ -37,9 +52,14 @@ impl Storage {
     /// The store that the configuration names.
     pub fn shared(settings: &SessionSettings, clock: &SharedClock) -> Option<Self> {
         let store = settings.store.clone()?;
-        let state = store.state().unwrap_or_else(|| PROCESS_STATE.clone());
+        let own = store.state();
+        let hint = (own.is_none() && settings.tool_store.is_none()).then_some(ONLY_HERE);
+        let state = own.unwrap_or_else(|| PROCESS_STATE.clone());
+        let records = settings.tool_store.clone();
         Some(Self {
+            records: records.unwrap_or_else(|| state.clone()),
             state: Some(state),
+            hint: Arc::new(Mutex::new(hint)),
             ..Self::around(store, settings, clock)
         })
     }
@@ -50,10 +70,13 @@ impl Storage {
     }
 
     fn around(store: SharedSessionStore, settings: &SessionSettings, clock: &SharedClock) -> Self {
+        let records = settings.tool_store.clone();
         Self {
             store,
             project: settings.project.clone(),
             state: None,
+            records: records.unwrap_or_else(|| Arc::new(MemoryState::new(clock.clone()))),
+            hint: Arc::default(),
             store_timeout: settings.store_timeout,
             busy_timeout: settings.busy_timeout,
             eager: settings.eager,
@@ -66,13 +89,49 @@ impl Storage {
         &self.store
     }
 
-    pub fn project(&self) -> &str {
+    pub fn project(&self) -> &Arc<str> {
         &self.project
     }
 
     /// Where records about the sessions are; none when nobody else can know them.
     pub fn state(&self) -> Option<&SharedStateStore> {
         self.state.as_ref()
+    }
+
+    /// Where the records of calls that wait for an answer are.
+    pub fn records(&self) -> &SharedStateStore {
+        &self.records
+    }
+
+    /// The calls of a session that wait for an answer.
+    pub fn calls(&self, who: &SessionRef) -> CallRecords {
+        CallRecords {
+            store: self.records.clone(),
+            project: self.project.clone(),
+            conversation: who.conversation_id.clone(),
+            user: who.user_id.clone(),
+            timeout: self.store_timeout,
+            clock: self.clock.clone(),
+            hint: self.hint.clone(),
+        }
+    }
+
+    /// Conversations, or this one, with a call that waits for an answer. A store of the program that
+    /// cannot list tells of those that this process opened.
+    pub async fn waiting(&self, conversation: Option<&str>) -> Result<HashSet<String>> {
+        waiting(self.records.as_ref(), &self.project, conversation).await
+    }
+
+    /// Removes what others could not use any more when a session that only its object has ends.
+    pub async fn end_private(&self, who: &SessionRef) {
+        if self.state.is_none()
+            && let Err(error) = self
+                .records
+                .forget(&self.project, &who.conversation_id)
+                .await
+        {
+            tracing::warn!(target: telemetry::SESSION, code = error.code(), "records of calls were not removed");
+        }
     }
 
     /// The main transcript of a session.
@@ -90,6 +149,28 @@ impl Storage {
             lenient: self.lenient,
             clock: self.clock.clone(),
         })
+    }
+
+    /// Waits for the lease of a session like [`Storage::take`], also while this process has it.
+    pub async fn take_in_turn(
+        &self,
+        session: &str,
+        interrupter: &Interrupter,
+    ) -> Result<Option<Tenure>> {
+        let start = self.clock.instant();
+        loop {
+            let taken = self.take(session, interrupter).await;
+            let is_busy = matches!(&taken, Err(error) if error.kind() == ErrorKind::SessionBusy);
+            if !is_busy || self.clock.instant() - start >= self.busy_timeout {
+                return taken;
+            }
+            self.clock.sleep(TURN_POLL).await;
+        }
+    }
+
+    /// How long a run waits for another one of the session.
+    pub fn busy_timeout(&self) -> Duration {
+        self.busy_timeout
     }
 
     /// Takes the lease of a session for a run, which it ends when the lease is lost. None when there

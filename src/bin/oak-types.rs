@@ -3,8 +3,8 @@
 
 use open_agent_kernel::agent::{SessionStatus, SessionSummary};
 use open_agent_kernel::protocol::{
-    AbortCause, CallStatus, ImageRef, LogLevel, MessagePart, MessageRecord, MessageStatus, Phase,
-    RestartReason, ToolKind,
+    AbortCause, CallStatus, Choice, ImageRef, LogLevel, MessagePart, MessageRecord, MessageStatus,
+    OpenCall, OpenKind, Phase, Question, RestartReason, ToolKind,
 };
 use open_agent_kernel::render::{acp, events};
 use ts_rs::{Config, TS};
@@ -24,6 +24,10 @@ fn main() {
     declare::<LogLevel>(&config);
     declare::<AbortCause>(&config);
     declare::<RestartReason>(&config);
+    declare::<OpenKind>(&config);
+    declare::<OpenCall>(&config);
+    declare::<Choice>(&config);
+    declare::<Question>(&config);
     declare::<acp::TextType>(&config);
     declare::<acp::TextBlock<'_>>(&config);
     declare::<acp::Chunk<'_>>(&config);
@@ -35,6 +39,13 @@ fn main() {
     declare::<acp::ContentType>(&config);
     declare::<acp::ToolContent>(&config);
     declare::<acp::ToolCallUpdate<'_>>(&config);
+    declare::<acp::OpenOak<'_>>(&config);
+    declare::<acp::OpenMeta<'_>>(&config);
+    declare::<acp::ToolConfirm<'_>>(&config);
+    declare::<acp::PermissionOption>(&config);
+    declare::<acp::PendingToolCall<'_>>(&config);
+    declare::<acp::RequestPermission<'_>>(&config);
+    declare::<acp::AskUser<'_>>(&config);
     declare::<acp::UsageTotals>(&config);
     declare::<acp::UsageUpdate>(&config);
     declare::<acp::Log<'_>>(&config);

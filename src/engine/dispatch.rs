@@ -29,6 +29,9 @@ const INTERRUPTED: &str =
 /// The result of a call that the run never came to.
 const NOT_STARTED: &str = "This call was not started: the run ended before its turn came.";
 
+/// How a result is written.
+type Append = fn(&mut Transcript, &StoredCall, ContentBlock, Option<Json>);
+
 /// Runs calls for a run and writes their results.
 pub(super) struct Dispatch<'a> {
     pub run: &'a Run<'a>,
@@ -116,6 +119,15 @@ impl Dispatch<'_> {
 
     /// Writes a result and tells it, in that order.
     pub fn record(&mut self, call: &StoredCall, output: ToolOutput) {
+        self.record_as(call, output, Transcript::append_result);
+    }
+
+    /// The same for a result that came from outside of the run.
+    pub fn record_answer(&mut self, call: &StoredCall, output: ToolOutput) {
+        self.record_as(call, output, Transcript::append_answer_of);
+    }
+
+    fn record_as(&mut self, call: &StoredCall, output: ToolOutput, append: Append) {
         let output = fit(output, self.run.config.tool_result_limit);
         if let Some(cut) = output.cut {
             tracing::debug!(
@@ -135,7 +147,7 @@ impl Dispatch<'_> {
             is_error,
         };
         let known = self.transcript.entries().len();
-        self.transcript.append_result(call, block, raw);
+        append(self.transcript, call, block, raw);
         crash_point!("turn.result.appended");
         self.run.tell_entries(self.transcript, known);
         self.announced.retain(|announced| announced.id != call.id);
@@ -193,35 +205,12 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
             "<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
         ));
     };
-    if !is_readable {
-        return Finished::told(format!(
-            "<tool_use_error>InputValidationError: {name} was called with input that could not be \
-             parsed as a JSON object. Send the complete input again.</tool_use_error>"
-        ));
-    }
-    let (progress, reports) = progress_channel();
-    let ctx = ToolContext {
-        tool_use_id: call.id.clone(),
-        turn_id: run.sink.turn_id().clone(),
-        session: run.session.clone(),
-        cancel: run.interrupter.token().child_token(),
-        idempotency_key: format!("{}:{}", run.session.conversation_id, call.id),
-        progress,
-    };
-    match within_limit(run, tool.as_ref(), &ctx, tool.faults(&call.input, &ctx)).await {
-        Ok(None) => {}
-        Ok(Some(faults)) => {
-            return Finished::told(format!(
-                "<tool_use_error>InputValidationError: the input of {name} does not fit its schema:\n\
-                 {faults}</tool_use_error>"
-            ));
-        }
-        Err(late) => {
-            return Finished {
-                output: Some(late),
-                failure: None,
-            };
-        }
+    let (ctx, reports) = context(run, call);
+    if let Some(refusal) = refusal(run, tool.as_ref(), call, *is_readable, &ctx).await {
+        return Finished {
+            output: Some(refusal),
+            failure: None,
+        };
     }
     let hooked = HookedCall {
         name,
@@ -258,6 +247,46 @@ async fn execute(run: &Run<'_>, planned: &Planned) -> Finished {
             output: None,
             failure: Some(error),
         },
+    }
+}
+
+/// What a call may know, and what it reports.
+pub(super) fn context(run: &Run<'_>, call: &StoredCall) -> (ToolContext, ProgressReceiver) {
+    let (progress, reports) = progress_channel();
+    let ctx = ToolContext {
+        tool_use_id: call.id.clone(),
+        turn_id: run.sink.turn_id(),
+        session: run.session.clone(),
+        cancel: run.interrupter.token().child_token(),
+        idempotency_key: format!("{}:{}", run.session.conversation_id, call.id),
+        progress,
+    };
+    (ctx, reports)
+}
+
+/// What the model is told of a call whose input is faulty; none when it fits.
+pub(super) async fn refusal(
+    run: &Run<'_>,
+    tool: &dyn Tool,
+    call: &StoredCall,
+    is_readable: bool,
+    ctx: &ToolContext,
+) -> Option<ToolOutput> {
+    let name = &call.name;
+    if !is_readable {
+        return Some(ToolOutput::error(format!(
+            "<tool_use_error>InputValidationError: {name} was called with input that could not be \
+             parsed as a JSON object. Send the complete input again.</tool_use_error>"
+        )));
+    }
+    match within_limit(run, tool, ctx, tool.faults(&call.input, ctx)).await {
+        Ok(faults) => faults.map(|faults| {
+            ToolOutput::error(format!(
+                "<tool_use_error>InputValidationError: the input of {name} does not fit its schema:\n\
+                 {faults}</tool_use_error>"
+            ))
+        }),
+        Err(late) => Some(late),
     }
 }
 
@@ -305,25 +334,28 @@ async fn within_limit<T>(
 }
 
 async fn after_tool(run: &Run<'_>, hooked: &HookedCall<'_>, output: ToolOutput) -> Finished {
+    let (output, failure) = told_to_hook(run, hooked, output).await;
+    Finished {
+        output: Some(output),
+        failure,
+    }
+}
+
+/// The output as the hook leaves it, and the failure of the hook: the tool's own output is kept then.
+pub(super) async fn told_to_hook(
+    run: &Run<'_>,
+    hooked: &HookedCall<'_>,
+    output: ToolOutput,
+) -> (ToolOutput, Option<KernelError>) {
     match run.hooks.tool_end(hooked, &output).await {
-        Ok(None) => Finished {
-            output: Some(output),
-            failure: None,
-        },
+        Ok(None) => (output, None),
         Ok(Some(value)) => {
             let replaced = ToolOutput {
                 is_error: output.is_error,
                 ..ToolOutput::value(value)
             };
-            Finished {
-                output: Some(replaced),
-                failure: None,
-            }
+            (replaced, None)
         }
-        // The tool ran: its own result is kept.
-        Err(error) => Finished {
-            output: Some(output),
-            failure: Some(error),
-        },
+        Err(error) => (output, Some(error)),
     }
 }

@@ -11,6 +11,10 @@ use super::repair::UNKNOWN_OUTCOME;
 use super::run::{Progress, Run, Stop};
 use super::transcript::StoredCall;
 
+/// The result of a call that never reached the program that should answer it.
+const NOT_DELIVERED: &str =
+    "This call was not run: it was never delivered to the program that answers it.";
+
 /// What becomes of a call whose outcome is not known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum LostCall {
@@ -24,14 +28,20 @@ pub enum LostCall {
 }
 
 impl Run<'_> {
-    /// Answers every call without a result, so that the next request is valid.
+    /// Answers calls that have no result and of which no record says that they wait.
     pub(super) async fn settle_lost_calls(
         &self,
         transcript: &mut Transcript,
         progress: &mut Progress,
+        lost: Vec<StoredCall>,
     ) -> Result<(), Stop> {
         let mut again = Vec::new();
-        for call in transcript.open_calls() {
+        for call in lost {
+            if self.pauses(&call, &progress.offer.tools) {
+                let result = ContentBlock::result_text(&call.id, NOT_DELIVERED, true);
+                transcript.append_result(&call, result, None);
+                continue;
+            }
             match self.fate(&call, &progress.offer.tools).await? {
                 LostCall::Retry => again.push(call),
                 LostCall::Result(value) => {

@@ -4,11 +4,13 @@
 //! sink. It knows nothing of configuration, stores or JavaScript. What it needs from above comes in
 //! as a trait: [`TurnHooks`].
 
+mod answer;
 mod budget;
 mod dispatch;
 mod journal;
 mod lost;
 mod measure;
+mod open;
 mod outcome;
 mod raw;
 mod repair;
@@ -24,12 +26,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub use answer::{CallReply, ReplyTo};
 pub use budget::{Prices, RunLimits};
 pub use journal::{Journal, JournalSettings};
 pub use lost::LostCall;
 pub use measure::set_usage;
 pub use request::build as build_request;
-pub use run::{Run, RunEnd};
+pub use run::{Run, RunEnd, Work};
 pub use sink::{UpdateReceiver, UpdateSink, update_channel};
 pub use toolbox::{Offer, Toolbox};
 pub use transcript::{StoredCall, Transcript};

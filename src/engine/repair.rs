@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::model::RequestMessage;
-use crate::protocol::{ContentBlock, ImageSource, ResultContent, Role};
+use crate::protocol::{ContentBlock, ImageSource, ResultContent, Role, puts_off};
 use crate::tool::{NAME_LENGTH, NO_OUTPUT, is_valid_name};
 
 /// What the model reads for a call whose result was never recorded.
@@ -24,6 +24,7 @@ type Pass = fn(&mut Vec<RequestMessage>) -> Option<&'static str>;
 const PASSES: &[Pass] = &[
     |messages| drop_unsigned_thinking(messages),
     |messages| drop_blank_text(messages),
+    |messages| prefer_real_results(messages),
     merge_neighbours,
     |messages| drop_bare_thinking(messages),
     pair_from_the_first_prompt,
@@ -91,6 +92,35 @@ fn filled_result(block: &ContentBlock) -> Option<ContentBlock> {
         content,
         is_error: *is_error,
     })
+}
+
+/// A result of an older kernel that only says that its call waits gives its place to the real one.
+fn prefer_real_results(messages: &mut [RequestMessage]) -> Option<&'static str> {
+    let blocks = || messages.iter().flat_map(|message| &message.content);
+    let waiting: HashSet<String> = blocks()
+        .filter(|block| puts_off(block))
+        .filter_map(|block| block.answers().map(str::to_owned))
+        .collect();
+    let mut real: HashMap<String, Arc<ContentBlock>> = HashMap::new();
+    for block in blocks().filter(|block| !puts_off(block)) {
+        if let Some(id) = block.answers().filter(|&id| waiting.contains(id)) {
+            real.entry(id.to_owned()).or_insert_with(|| block.clone());
+        }
+    }
+    if real.is_empty() {
+        return None;
+    }
+    let mut placed = HashSet::new();
+    for message in messages {
+        message.content.retain_mut(|block| {
+            let Some(result) = block.answers().and_then(|id| real.get(id)) else {
+                return true;
+            };
+            *block = result.clone();
+            placed.insert(block.answers().map(str::to_owned))
+        });
+    }
+    Some("results put in the place of those that only said that a call waits")
 }
 
 /// Roles alternate: messages of one role in a row are one message.
@@ -405,6 +435,28 @@ mod tests {
             text("next")
         ]));
         assert_eq!(repaired(&messages)[2], expected);
+    }
+
+    #[test]
+    fn a_real_result_takes_the_place_of_one_that_says_that_the_call_waits() {
+        let waiting = json!({"__OAK_CLIENT_TOOL__": true}).to_string();
+        let as_blocks =
+            json!({"type": "tool_result", "tool_use_id": "t2", "content": [text(&waiting)]});
+        let messages = json!([
+            user(json!([text("go")])),
+            assistant(json!([call("t1"), call("t2"), call("t3")])),
+            user(json!([
+                result("t1", &waiting),
+                as_blocks,
+                result("t3", &waiting)
+            ])),
+            assistant(json!([text("I wait.")])),
+            user(json!([result("t2", "2"), result("t1", "1"), text("go on")])),
+        ]);
+        let repaired = repaired(&messages);
+        let expected = json!([result("t1", "1"), result("t2", "2"), result("t3", &waiting)]);
+        assert_eq!(repaired[2], user(expected));
+        assert_eq!(repaired[4], user(json!([text("go on")])));
     }
 
     #[test]

@@ -12,11 +12,13 @@ use crate::base::telemetry::{self, Trace};
 use crate::error::{ErrorKind, KernelError};
 use crate::model::{Answer, AnswerBuilder, ModelEvent, truncated};
 use crate::protocol::{
-    AbortCause, Body, ContentBlock, ErrorInfo, LogLevel, Phase, StopReason, Usage,
+    AbortCause, Body, ContentBlock, ErrorInfo, LogLevel, OpenCall, Phase, StopReason, Usage,
 };
 use crate::store::session::fenced_out;
+use crate::store::state::CallRecords;
 use crate::tool::{SessionRef, ToolOutput};
 
+use super::answer::CallReply;
 use super::dispatch::Dispatch;
 use super::measure::{self, RequestMeasure};
 use super::outcome::{Next, Patience};
@@ -43,12 +45,23 @@ const REFUSED: &str = "This call was not run: the model refused the answer it be
 /// What the stream says of a call whose answer never became complete.
 const VOID: &str = "The answer that this call belongs to broke off; the call was not run.";
 
+/// What a run begins with.
+#[derive(Debug)]
+pub enum Work {
+    /// A message of the user.
+    Prompt(String),
+    /// The answer to a call of an earlier run, whose turn goes on.
+    Reply(CallReply),
+}
+
 /// Everything one run works with.
 pub struct Run<'a> {
     pub config: &'a EngineConfig,
     pub toolbox: &'a dyn Toolbox,
     pub hooks: &'a dyn TurnHooks,
     pub session: &'a SessionRef,
+    /// Calls that wait for an answer from outside.
+    pub calls: &'a CallRecords,
     pub sink: &'a UpdateSink,
     pub interrupter: &'a Interrupter,
     pub trace: &'a Trace,
@@ -68,18 +81,20 @@ pub struct RunEnd {
     pub requests: u32,
     /// Text of the last answer.
     pub text: String,
+    /// Calls that wait for an answer from outside, in the order of the model.
+    pub pending: Vec<OpenCall>,
 }
 
 impl RunEnd {
     fn without_work(stop_reason: StopReason) -> Self {
-        let (abort, error, usage, requests, text) = Default::default();
         Self {
             stop_reason,
-            abort,
-            error,
-            usage,
-            requests,
-            text,
+            abort: None,
+            error: None,
+            usage: Usage::default(),
+            requests: 0,
+            text: String::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -135,7 +150,9 @@ pub(super) struct Progress {
     /// Whether the next answer goes on with this text.
     continues: bool,
     /// Calls that the stream announced and that have not ended.
-    announced: Vec<Announced>,
+    pub(super) announced: Vec<Announced>,
+    /// Calls that wait for an answer from outside.
+    pub(super) pending: Vec<OpenCall>,
     /// What the last request offered.
     pub(super) offer: Offer,
 }
@@ -143,10 +160,10 @@ pub(super) struct Progress {
 impl Run<'_> {
     /// Runs until the model is done, a limit is reached, the run is interrupted or fails. The
     /// transcript is valid for a next run in every case.
-    pub async fn execute(self, transcript: &mut Transcript, prompt: &str) -> RunEnd {
+    pub async fn execute(self, transcript: &mut Transcript, work: Work) -> RunEnd {
         let mut progress = Progress::default();
         let result = self
-            .within_time(Box::pin(self.turn(transcript, prompt, &mut progress)))
+            .within_time(Box::pin(self.turn(transcript, work, &mut progress)))
             .await;
         for call in std::mem::take(&mut progress.announced) {
             self.sink.emit_now(tell::failed_call(call, VOID));
@@ -214,7 +231,7 @@ impl Run<'_> {
         }
     }
 
-    fn warn(&self, error: &KernelError) {
+    pub(super) fn warn(&self, error: &KernelError) {
         let body = Body::Log {
             level: LogLevel::Error,
             message: error.message().to_owned(),
@@ -240,15 +257,16 @@ impl Run<'_> {
     async fn turn(
         &self,
         transcript: &mut Transcript,
-        prompt: &str,
+        work: Work,
         progress: &mut Progress,
     ) -> Result<StopReason, Stop> {
-        let hook = self.hooks.user_message(self.session, prompt);
-        let changed = self.unless_interrupted(hook).await??;
-        self.refresh_offer(progress).await?;
-        self.settle_lost_calls(transcript, progress).await?;
-        transcript.append_prompt(changed.as_deref().unwrap_or(prompt));
-        crash_point!("turn.prompt.appended");
+        match work {
+            Work::Prompt(prompt) => self.take_prompt(transcript, &prompt, progress).await?,
+            Work::Reply(reply) => self.take_reply(transcript, reply, progress).await?,
+        }
+        if !progress.pending.is_empty() {
+            return Ok(StopReason::AwaitingClientTool);
+        }
         let mut patience = Patience::default();
         loop {
             if let Some(reason) = self
@@ -260,8 +278,6 @@ impl Run<'_> {
             }
             if progress.requests > 0 {
                 self.durable(transcript).await?;
-            }
-            if progress.requests > 0 {
                 self.refresh_offer(progress).await?;
             }
             crash_point!("turn.request");
@@ -298,9 +314,11 @@ impl Run<'_> {
             }
             match next {
                 Next::RunTools => {
-                    self.dispatch(transcript, progress)
-                        .run(calls, &unreadable)
+                    self.run_calls(transcript, progress, calls, &unreadable)
                         .await?;
+                    if !progress.pending.is_empty() {
+                        return Ok(StopReason::AwaitingClientTool);
+                    }
                 }
                 Next::RejectCutCalls => {
                     self.log(CALLS_CUT);
@@ -329,8 +347,24 @@ impl Run<'_> {
         }
     }
 
+    /// Begins with a message of the user, which follows on results for all calls.
+    async fn take_prompt(
+        &self,
+        transcript: &mut Transcript,
+        prompt: &str,
+        progress: &mut Progress,
+    ) -> Result<(), Stop> {
+        let hook = self.hooks.user_message(self.session, prompt);
+        let changed = self.unless_interrupted(hook).await??;
+        self.refresh_offer(progress).await?;
+        self.give_up_open_calls(transcript, progress).await?;
+        transcript.append_prompt(changed.as_deref().unwrap_or(prompt));
+        crash_point!("turn.prompt.appended");
+        Ok(())
+    }
+
     /// Looks which tools there are now, and tells why some are missing.
-    async fn refresh_offer(&self, progress: &mut Progress) -> Result<(), Stop> {
+    pub(super) async fn refresh_offer(&self, progress: &mut Progress) -> Result<(), Stop> {
         progress.offer = self.unless_interrupted(self.toolbox.offer()).await?;
         for failure in &progress.offer.failures {
             self.warn(failure);
@@ -461,7 +495,7 @@ impl Run<'_> {
         }
     }
 
-    fn log(&self, message: &str) {
+    pub(super) fn log(&self, message: &str) {
         let body = Body::Log {
             level: LogLevel::Info,
             message: message.to_owned(),
@@ -494,6 +528,7 @@ impl Run<'_> {
         end.usage = progress.usage;
         end.requests = progress.requests;
         end.text = progress.text;
+        end.pending = progress.pending;
         end
     }
 }

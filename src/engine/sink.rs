@@ -21,14 +21,14 @@ pub type UpdateReceiver = Receiver<Update>;
 /// Numbers updates and hands them on in order. A full channel holds the run.
 #[derive(Debug)]
 pub struct UpdateSink {
-    turn_id: Arc<str>,
     clock: SharedClock,
     sender: Sender<Update>,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    turn_id: Arc<str>,
     seq: u64,
     phase: Option<(Phase, Option<String>)>,
 }
@@ -36,10 +36,13 @@ struct State {
 /// A sink and the channel it writes to.
 pub fn update_channel(turn_id: Arc<str>, clock: SharedClock) -> (UpdateSink, UpdateReceiver) {
     let (sender, receiver) = channel::bounded(CHANNEL);
-    let state = Mutex::default();
+    let state = Mutex::new(State {
+        turn_id,
+        seq: 0,
+        phase: None,
+    });
     (
         UpdateSink {
-            turn_id,
             clock,
             sender,
             state,
@@ -49,8 +52,13 @@ pub fn update_channel(turn_id: Arc<str>, clock: SharedClock) -> (UpdateSink, Upd
 }
 
 impl UpdateSink {
-    pub fn turn_id(&self) -> &Arc<str> {
-        &self.turn_id
+    pub fn turn_id(&self) -> Arc<str> {
+        self.state().turn_id.clone()
+    }
+
+    /// What is told from now on belongs to an earlier turn, which goes on.
+    pub fn continue_turn(&self, turn_id: &str) {
+        self.state().turn_id = turn_id.into();
     }
 
     pub fn instant(&self) -> Instant {
@@ -95,7 +103,7 @@ impl UpdateSink {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A number and a word: whole after every statement.
+        // Numbers and words: whole after every statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -104,7 +112,7 @@ impl UpdateSink {
         state.seq += 1;
         let at_ms = self.clock.now_ms();
         Update {
-            turn_id: self.turn_id.clone(),
+            turn_id: state.turn_id.clone(),
             seq,
             parent: None,
             at_ms,
@@ -127,6 +135,9 @@ fn weight(body: &Body) -> usize {
         Body::ToolInput { input, .. } => json_weight(input),
         Body::ToolProgress { content, .. } => json_weight(content),
         Body::ToolEnd { output, .. } => json_weight(output),
+        Body::ClientToolOpen { call, .. } | Body::QuestionOpen { call, .. } => {
+            json_weight(&call.input)
+        }
         Body::Log { message, .. } => message.len(),
         Body::Raw(event) => json_weight(event),
         Body::Appended(entry) => serde_json::to_value(entry).map_or(0, |entry| json_weight(&entry)),

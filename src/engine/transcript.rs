@@ -1,16 +1,21 @@
 //! The transcript of a session: its entries, and writing new ones.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
+
+use serde_json::json;
 
 use crate::base::clock::{SharedClock, iso_timestamp};
 use crate::base::id;
 use crate::model::Answer;
 use crate::protocol::{
-    ContentBlock, Entry, EntryMessage, Json, JsonMap, MessageContent, Role, Thread,
+    ContentBlock, Entry, EntryMessage, Json, JsonMap, MessageContent, Role, Thread, puts_off,
 };
 
 use super::journal::Journal;
+
+/// `oak.kind` of a result that came from outside of the run.
+const ANSWER: &str = "tool_answer";
 
 /// The entries of one session, in append order.
 #[derive(Debug)]
@@ -34,6 +39,18 @@ pub struct StoredCall {
     pub input: Json,
     /// The entry that holds it.
     pub entry: Option<String>,
+    /// Whether an older kernel wrote a result that only says that it waits.
+    pub put_off: bool,
+}
+
+/// Whether a call has a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    No,
+    /// In the run that made it, or in the place of an answer from outside.
+    Yes,
+    /// From outside of the run.
+    Outside,
 }
 
 impl Transcript {
@@ -174,6 +191,7 @@ impl Transcript {
                     name: name.as_str().into(),
                     input: input.clone(),
                     entry: uuid,
+                    put_off: false,
                 });
             }
         }
@@ -183,45 +201,93 @@ impl Transcript {
 
     /// Appends the result of a call; `raw` is the output in the tool's own form.
     pub fn append_result(&mut self, call: &StoredCall, result: ContentBlock, raw: Option<Json>) {
+        self.append_result_entry(call, result, raw, false);
+    }
+
+    /// The same for a result that came from outside of the run.
+    pub fn append_answer_of(&mut self, call: &StoredCall, result: ContentBlock, raw: Option<Json>) {
+        self.append_result_entry(call, result, raw, true);
+    }
+
+    fn append_result_entry(
+        &mut self,
+        call: &StoredCall,
+        result: ContentBlock,
+        raw: Option<Json>,
+        is_answer: bool,
+    ) {
         let source = call.entry.clone();
         let uuid = id::derived(&["tool_result", &self.session_id, &call.id]);
         self.append_user(MessageContent::Blocks(vec![Arc::new(result)]), |entry| {
-            // The result hangs on the entry that made the call.
-            if source.is_some() {
+            // The result hangs on the entry that made the call, unless the conversation went on since.
+            if source.is_some() && !call.put_off {
                 entry.parent_uuid.clone_from(&source);
             }
             entry.source_tool_assistant_uuid = source;
             entry.tool_use_result = raw;
             // The same for every writer: a result that is stored twice is stored once.
             entry.uuid = Some(uuid);
+            if is_answer {
+                let mark = json!({ "kind": ANSWER });
+                entry.extra.insert("oak".to_owned(), mark);
+            }
         });
     }
 
-    /// The calls of the main conversation that have no result.
+    /// The calls of the main conversation that have no result. Of those that an older kernel put off
+    /// only the ones behind the last prompt: the others were given up.
     pub fn open_calls(&self) -> Vec<StoredCall> {
         let mut open: Vec<StoredCall> = Vec::new();
-        let mut place: HashMap<&str, usize> = HashMap::new();
-        let mut answered: HashSet<&str> = HashSet::new();
+        let mut settled: HashSet<&str> = HashSet::new();
+        let mut put_off: HashSet<&str> = HashSet::new();
         for entry in self.thread() {
             let Some(message) = entry.model_message() else {
                 continue;
             };
+            if message.role == Role::User && !entry.is_meta && has_text(&message.content) {
+                settled.extend(put_off.drain());
+            }
             for block in message.content.as_blocks() {
-                if let ContentBlock::ToolUse { id, name, input } = block.as_ref() {
-                    place.insert(id, open.len());
-                    open.push(StoredCall {
-                        id: id.as_str().into(),
-                        name: name.as_str().into(),
-                        input: input.clone(),
-                        entry: entry.uuid.clone(),
-                    });
-                } else if let Some(id) = block.answers().filter(|&id| place.contains_key(id)) {
-                    answered.insert(id);
+                if let Some(call) = stored_call(block, entry) {
+                    settled.remove(&*call.id);
+                    open.push(call);
+                } else if puts_off(block) {
+                    put_off.extend(block.answers());
+                } else if let Some(id) = block.answers() {
+                    put_off.remove(id);
+                    settled.insert(id);
                 }
             }
         }
-        open.retain(|call| !answered.contains(call.id.as_ref()));
+        open.retain(|call| !settled.contains(&*call.id));
+        for call in &mut open {
+            call.put_off = put_off.contains(&*call.id);
+        }
         open
+    }
+
+    /// A call of the main conversation, and whether it has a result.
+    pub fn find_call(&self, tool_use_id: &str) -> Option<(StoredCall, Answered)> {
+        let mut found: Option<(StoredCall, Answered)> = None;
+        for entry in self.thread() {
+            let blocks = entry
+                .model_message()
+                .map(|message| message.content.as_blocks());
+            for block in blocks.unwrap_or_default() {
+                if block.call_id() == Some(tool_use_id) {
+                    found = stored_call(block, entry).map(|call| (call, Answered::No));
+                } else if let Some((call, answered)) = &mut found
+                    && block.answers() == Some(tool_use_id)
+                {
+                    if puts_off(block) {
+                        call.put_off = true;
+                    } else {
+                        *answered = answered_by(entry);
+                    }
+                }
+            }
+        }
+        found
     }
 
     fn append_user(&mut self, content: MessageContent, change: impl FnOnce(&mut Entry)) {
@@ -269,6 +335,37 @@ impl Transcript {
             journal.push(&self.entries[self.journaled..]);
         }
         self.journaled = self.entries.len();
+    }
+}
+
+fn stored_call(block: &ContentBlock, entry: &Entry) -> Option<StoredCall> {
+    let ContentBlock::ToolUse { id, name, input } = block else {
+        return None;
+    };
+    Some(StoredCall {
+        id: id.as_str().into(),
+        name: name.as_str().into(),
+        input: input.clone(),
+        entry: entry.uuid.clone(),
+        put_off: false,
+    })
+}
+
+fn answered_by(entry: &Entry) -> Answered {
+    let mark = entry.extra.get("oak").map(|oak| &oak["kind"]);
+    match mark.is_some_and(|kind| kind == ANSWER) {
+        true => Answered::Outside,
+        false => Answered::Yes,
+    }
+}
+
+/// Whether a message holds something that a person wrote.
+fn has_text(content: &MessageContent) -> bool {
+    match content {
+        MessageContent::Text(_) => true,
+        MessageContent::Blocks(blocks) => blocks
+            .iter()
+            .any(|block| matches!(**block, ContentBlock::Text { .. })),
     }
 }
 
@@ -333,6 +430,35 @@ mod tests {
         assert_eq!(open.len(), 1);
         assert_eq!(&*open[0].id, "t2");
         assert_eq!(transcript.thread().count(), 5);
+    }
+
+    fn sentinel(id: &str) -> ContentBlock {
+        ContentBlock::result_text(id, r#"{"__OAK_CLIENT_TOOL__":true}"#, true)
+    }
+
+    #[test]
+    fn calls_that_an_older_kernel_put_off_are_open_until_the_next_prompt() {
+        let mut transcript = transcript();
+        transcript.append_prompt("go");
+        let calls = transcript.append_answer(Answer {
+            id: "m1".into(),
+            blocks: vec![call("t1"), call("t2")],
+            ..Answer::default()
+        });
+        transcript.append_result(&calls[0], sentinel("t1"), None);
+        transcript.append_result(&calls[1], sentinel("t2"), None);
+        let open = transcript.open_calls();
+        assert_eq!(open.len(), 2);
+        assert!(open.iter().all(|call| call.put_off));
+        let real = ContentBlock::result_text("t1", "real", false);
+        transcript.append_answer_of(&open[0], real, None);
+        assert_eq!(transcript.open_calls().len(), 1);
+        assert_eq!(transcript.find_call("t1").unwrap().1, Answered::Outside);
+        transcript.append_prompt("never mind");
+        assert!(transcript.open_calls().is_empty());
+        let (call, answered) = transcript.find_call("t2").unwrap();
+        assert!(call.put_off && answered == Answered::No);
+        assert!(transcript.find_call("t3").is_none());
     }
 
     #[test]

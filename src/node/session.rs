@@ -8,7 +8,7 @@ use napi_derive::napi;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::agent::{HistoryQuery, PromptResult, Session};
+use crate::agent::{HistoryQuery, PromptResult, Respond, Session};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::protocol::Json;
 use crate::render::acp::UsageTotals;
@@ -63,6 +63,30 @@ impl NativeSession {
         let started = within_runtime_if_available(|| {
             self.session
                 .start(&json(&input)?, &json(&options)?, interrupter)
+        });
+        let work = async move { started?.admitted().await };
+        promise(env, work, move |run| NativeRun::new(run, renderer))
+    }
+
+    /// Starts a run that begins with the answer to a call; `method` is the one of the interface. `answer`
+    /// and `options` are JSON texts.
+    #[napi(catch_unwind)]
+    pub fn respond<'env>(
+        &self,
+        env: &'env Env,
+        method: String,
+        answer: String,
+        options: String,
+        stopper: &Stopper,
+    ) -> napi::Result<PromiseRaw<'env, NativeRun>> {
+        let method = match method.as_str() {
+            "respondAskUser" => Respond::AskUser,
+            _ => Respond::ToolUse,
+        };
+        let (interrupter, renderer) = (stopper.interrupter(), self.renderer.clone());
+        let started = within_runtime_if_available(|| {
+            let (answer, options) = (json(&answer)?, json(&options)?);
+            self.session.respond(method, &answer, &options, interrupter)
         });
         let work = async move { started?.admitted().await };
         promise(env, work, move |run| NativeRun::new(run, renderer))
@@ -167,7 +191,7 @@ pub fn describe(result: &PromptResult) -> String {
         "stopReason": result.stop_reason,
         "usage": UsageTotals::from(&result.usage),
         "numTurns": result.num_turns,
-        "pending": [],
+        "pending": result.pending,
     })
     .to_string()
 }

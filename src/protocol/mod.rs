@@ -5,6 +5,9 @@
 mod content;
 mod entry;
 mod history;
+mod open_call;
+mod question;
+mod sentinel;
 mod stored;
 mod update;
 mod usage;
@@ -12,6 +15,9 @@ mod usage;
 pub use content::{ContentBlock, ImageSource, MessageContent, ResultContent, Role};
 pub use entry::{Entry, EntryMessage, Thread};
 pub use history::{CallStatus, ImageRef, MessagePart, MessageRecord, MessageStatus};
+pub use open_call::{OpenCall, OpenKind, bare_name};
+pub use question::{ASK_USER, Choice, Question, questions};
+pub use sentinel::{is_sentinel, puts_off, sentinel};
 pub use stored::{MessageRef, StoredEntry};
 pub use update::{
     AbortCause, Body, ErrorInfo, LogLevel, Phase, RestartReason, RunSummary, StopReason, ToolKind,

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{Entry, Json, JsonMap, Usage};
+use super::{Entry, Json, JsonMap, OpenCall, Usage};
 use crate::error::KernelError;
 
 /// One thing that happened in a turn.
 #[derive(Clone, Debug)]
 pub struct Update {
-    /// The turn this belongs to.
+    /// The turn this belongs to; the runs of a turn that paused share it.
     pub turn_id: Arc<str>,
-    /// Position in the turn, from 0, without gaps.
+    /// Position in the run, from 0, without gaps.
     pub seq: u64,
     /// The call whose sub-agent caused this; none on the main thread.
     pub parent: Option<Arc<str>>,
@@ -74,6 +74,18 @@ pub enum Body {
         is_error: bool,
         /// Whether the complete input was told before; not when the answer broke off.
         input_told: bool,
+    },
+    /// A tool of the program that reads the stream was called: the run ends until it answers.
+    ClientToolOpen {
+        call: Arc<OpenCall>,
+        /// Whether an earlier run told it.
+        repeated: bool,
+    },
+    /// The model asks the user: the run ends until they answer.
+    QuestionOpen {
+        call: Arc<OpenCall>,
+        /// Whether an earlier run told it.
+        repeated: bool,
     },
     Usage {
         /// Tokens in the context window after the last answer.
@@ -235,6 +247,10 @@ pub enum StopReason {
     MaxTokens,
     Budget,
     Refusal,
+    /// A call waits for a decision.
+    AwaitingPermission,
+    /// A call waits for its result, or a question for its answer.
+    AwaitingClientTool,
     Aborted,
     Error,
     Other(String),
@@ -249,6 +265,8 @@ impl StopReason {
             Self::MaxTokens => "max_tokens",
             Self::Budget => "budget",
             Self::Refusal => "refusal",
+            Self::AwaitingPermission => "awaiting_permission",
+            Self::AwaitingClientTool => "awaiting_client_tool",
             Self::Aborted => "aborted",
             Self::Error => "error",
             Self::Other(name) => name,

@@ -6,7 +6,10 @@
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::protocol::{AbortCause, Body, ErrorInfo, Json, JsonMap, LogLevel, StopReason, Update};
+use crate::protocol::{
+    AbortCause, Body, ErrorInfo, Json, JsonMap, LogLevel, OpenCall, Question, StopReason, Update,
+    questions,
+};
 
 /// One element of the stream in the format `'events'`, except the error, which holds an object.
 #[derive(Debug, Serialize, TS)]
@@ -36,6 +39,30 @@ pub enum Event<'a> {
         output: &'a Json,
         is_error: bool,
     },
+    /// A call waits for its result: answer it with `respondToolUse`.
+    ToolUseRequired {
+        tool_use_id: &'a str,
+        tool_name: &'a str,
+        #[ts(type = "unknown")]
+        input: &'a Json,
+        /// Whether an earlier stream told it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[ts(type = "true", optional)]
+        repeated: Option<bool>,
+    },
+    /// The model asks the user: answer with `respondAskUser`.
+    AskUserRequired {
+        tool_use_id: &'a str,
+        /// The first question, and the labels of its options.
+        question: String,
+        options: Vec<String>,
+        /// All questions.
+        questions: Vec<Question>,
+        /// Whether an earlier stream told it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[ts(type = "true", optional)]
+        repeated: Option<bool>,
+    },
     /// The run failed.
     #[ts(skip)]
     Error { error: ErrorFields<'a> },
@@ -58,6 +85,8 @@ pub enum Event<'a> {
 pub enum IdleReason {
     /// The run came to its end.
     Completed,
+    /// A call waits for an answer.
+    RequiresAction,
     /// It was stopped.
     Aborted,
     /// It failed, or came to its limit of turns or of cost.
@@ -106,6 +135,13 @@ pub fn render(update: &Update) -> Option<Event<'_>> {
             output,
             is_error: *is_error,
         },
+        Body::ClientToolOpen { call, repeated } => Event::ToolUseRequired {
+            tool_use_id: &call.tool_use_id,
+            tool_name: &call.tool_name,
+            input: &call.input,
+            repeated: repeated.then_some(true),
+        },
+        Body::QuestionOpen { call, repeated } => ask_user(call, *repeated),
         Body::Log {
             level: LogLevel::Error,
             message,
@@ -124,10 +160,28 @@ pub fn render(update: &Update) -> Option<Event<'_>> {
     })
 }
 
+fn ask_user(call: &OpenCall, repeated: bool) -> Event<'_> {
+    let questions = questions(&call.input);
+    let first = questions.first();
+    let labels = first.map(|first| first.options.iter().map(|option| option.label.clone()));
+    Event::AskUserRequired {
+        tool_use_id: &call.tool_use_id,
+        question: first
+            .map(|first| first.question.clone())
+            .unwrap_or_default(),
+        options: labels.map(Iterator::collect).unwrap_or_default(),
+        questions,
+        repeated: repeated.then_some(true),
+    }
+}
+
 fn idle_reason(stop_reason: &StopReason) -> IdleReason {
     match stop_reason {
         StopReason::Error | StopReason::MaxTurns | StopReason::Budget => IdleReason::Error,
         StopReason::Aborted => IdleReason::Aborted,
+        StopReason::AwaitingPermission | StopReason::AwaitingClientTool => {
+            IdleReason::RequiresAction
+        }
         _ => IdleReason::Completed,
     }
 }

@@ -97,9 +97,10 @@ impl Renderer {
 
     fn render(&self, update: &Update, list: &mut List) {
         let extras = self.options.extras;
+        let flat = |spelling| acp::render(update, &self.session_id, spelling, extras);
         match self.options.format {
-            Format::Acp => list.push(acp::render(update, acp::Spelling::Both, extras)),
-            Format::AcpV1 => list.push(acp::render(update, acp::Spelling::Raw, extras)),
+            Format::Acp => list.push(flat(acp::Spelling::Both)),
+            Format::AcpV1 => list.push(flat(acp::Spelling::Raw)),
             Format::AcpJsonRpc => list.push(jsonrpc::render(update, &self.session_id, extras)),
             Format::Events => list.push(events::render(update)),
             Format::Sdk => list.push(sdk::render(update, &self.session_id)),

@@ -7,7 +7,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::base::id;
-use crate::protocol::{Body, Entry, Json, LogLevel, Phase, RunSummary, StopReason, Update};
+use crate::protocol::{
+    Body, ContentBlock, Entry, Json, LogLevel, OpenCall, Phase, RunSummary, StopReason, Update,
+    sentinel,
+};
 
 /// One message.
 #[derive(Debug, Serialize)]
@@ -25,6 +28,9 @@ pub fn render(update: &Update, session_id: &str) -> Option<Message> {
             json!({ "type": "stream_event", "event": event, "parent_tool_use_id": null })
         }
         Body::Appended(entry) => transcript_message(entry)?,
+        Body::ClientToolOpen { call, .. } | Body::QuestionOpen { call, .. } => {
+            waiting(call, session_id)
+        }
         Body::Log {
             level: LogLevel::Error,
             message,
@@ -65,6 +71,18 @@ fn transcript_message(entry: &Entry) -> Option<Json> {
         _ => return None,
     }
     Some(message)
+}
+
+/// A result that is in no transcript: by it adapters learn that a call waits.
+fn waiting(call: &OpenCall, session_id: &str) -> Json {
+    let text = sentinel(call, session_id);
+    let result = ContentBlock::result_text(&call.tool_use_id, text, true);
+    json!({
+        "type": "user",
+        "message": { "role": "user", "content": [result] },
+        "parent_tool_use_id": null,
+        "isSynthetic": true,
+    })
 }
 
 fn result(stop_reason: &StopReason, summary: &RunSummary) -> Json {

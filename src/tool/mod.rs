@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of models, permissions or sessions. Where a tool comes from is its own business.
 
+mod ask_user;
 mod limit;
 mod progress;
 mod schema;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
+pub use ask_user::{AskUser, HINT as ASK_USER_HINT, answered};
 pub use limit::fit;
 pub use progress::{Progress, ProgressReceiver, progress_channel};
 pub use schema::{SchemaCheck, describes_object};

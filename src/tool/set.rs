@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{KernelError, Result};
 use crate::model::ToolDeclaration;
+use crate::protocol::bare_name;
 
 use super::Tool;
 
@@ -49,8 +50,10 @@ impl ToolSet {
         self.by_name.values()
     }
 
+    /// The tool with a name. The names that an older kernel gave to the tools of the program count too.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.by_name.get(name)
+        let named = self.by_name.get(name);
+        named.or_else(|| self.by_name.get(bare_name(name)))
     }
 
     /// What the model is told.

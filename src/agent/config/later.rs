@@ -54,7 +54,7 @@ pub fn check(config: &Fields<'_>, environment: &Environment) -> Result<bool> {
     for key in ["agents", "outputFormat", "attachments", "records"] {
         config.not_built(key, |value| value == &Json::Bool(false))?;
     }
-    for key in ["hookRegistry", "toolStore", "memoryKey"] {
+    for key in ["hookRegistry", "memoryKey"] {
         config.not_built(key, Json::is_null)?;
     }
     config.not_built("handoffs", |value| {
@@ -220,7 +220,6 @@ fn permissions(config: &Fields<'_>) -> Result<()> {
     }
     config.function("canUseTool")?;
     config.not_built("canUseTool", Json::is_null)?;
-    config.not_built("askUser", |value| value == &Json::Bool(false))?;
     let Some(fields) = fields else { return Ok(()) };
     if let Some(rule) = fields.get("requireApproval") {
         let is_list = rule

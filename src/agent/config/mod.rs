@@ -32,7 +32,7 @@ use crate::error::{KernelError, Result};
 use crate::mcp::ServerSettings;
 use crate::protocol::Json;
 use crate::render::{Format, RenderOptions};
-use crate::tool::ToolSet;
+use crate::tool::{ASK_USER_HINT, ToolSet};
 
 /// A checked configuration.
 pub struct AgentConfig {
@@ -75,9 +75,10 @@ pub fn check(config: &Json, wiring: &Wiring<'_>) -> Result<Checked> {
     let format = format(&fields)?;
     let model_defaults = ModelDefaults::check(&fields, env_id, environment)?;
     let models = model::check(&fields, &model_defaults)?;
-    let tools = tools::check(&fields, host)?;
     #[cfg(feature = "mcp")]
     let servers = mcp::check(&fields, host)?;
+    let (asks, has_hint) = tools::ask_user(&fields)?;
+    let tools = tools::check(&fields, asks, host)?;
     let mut hooks = hooks(&fields)?;
     hooks.on_unknown_outcome = fields.function("onUnknownOutcome")?;
     let observers = ObserverTable {
@@ -109,10 +110,7 @@ pub fn check(config: &Json, wiring: &Wiring<'_>) -> Result<Checked> {
         env_id: env_id.into(),
         models,
         model_defaults,
-        system_prompt: fields
-            .string("systemPrompt")?
-            .filter(|text| !text.trim().is_empty())
-            .map(str::to_owned),
+        system_prompt: system_prompt(&fields, has_hint)?,
         stream_text: fields.boolean("stream")?.unwrap_or(true),
         render: RenderOptions {
             format,
@@ -131,6 +129,18 @@ pub fn check(config: &Json, wiring: &Wiring<'_>) -> Result<Checked> {
         config,
         unknown: fields.all_unknown(),
     })
+}
+
+/// The instructions for the model; `asks`: whether it is told that it may ask the user.
+fn system_prompt(fields: &Fields<'_>, asks: bool) -> Result<Option<String>> {
+    let given = fields
+        .string("systemPrompt")?
+        .filter(|text| !text.trim().is_empty());
+    let parts: Vec<&str> = given
+        .into_iter()
+        .chain(asks.then_some(ASK_USER_HINT))
+        .collect();
+    Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
 }
 
 /// The format; a custom adapter reads messages of the Claude Agent SDK and decides the rest.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agent::HostState;
 use crate::agent::host::Host;
 use crate::agent::host_store::HostStore;
 use crate::base::clock::SharedClock;
@@ -10,6 +11,7 @@ use crate::base::environment::Environment;
 use crate::error::{KernelError, Result};
 use crate::protocol::Json;
 use crate::store::session::{self, OpenStore, SharedSessionStore, StoreSpec};
+use crate::store::state::SharedStateStore;
 
 use super::{Fields, store};
 
@@ -35,6 +37,8 @@ pub struct SessionSettings {
     /// Whether new entries are stored; otherwise a stored conversation is only read.
     pub persist: bool,
     pub resume: ResumeDefaults,
+    /// Where the records of calls that wait for an answer are; none: beside the sessions.
+    pub tool_store: Option<SharedStateStore>,
 }
 
 /// Which conversation `startSession` takes when its options do not say.
@@ -109,6 +113,7 @@ pub fn check(
         lenient: fields.choice("onStoreFailure", &["fail", "continue"])? == Some("continue"),
         persist: config.boolean("persistSession")?.unwrap_or(true),
         resume: resume(config)?,
+        tool_store: tool_store(config, wiring)?,
     })
 }
 
@@ -122,6 +127,16 @@ fn resume(config: &Fields<'_>) -> Result<ResumeDefaults> {
         resume_at: text("resumeSessionAt")?,
         strict: flag("strictResume")?,
     })
+}
+
+/// `toolStore`, an object of the program.
+fn tool_store(config: &Fields<'_>, wiring: &Wiring<'_>) -> Result<Option<SharedStateStore>> {
+    let Some(value) = config.get("toolStore") else {
+        return Ok(None);
+    };
+    let (host, clock) = (wiring.host.clone(), wiring.clock.clone());
+    let store = HostState::from_fields("config.toolStore", value, host, clock)?;
+    Ok(Some(Arc::new(store)))
 }
 
 /// `session.store`, or its alias `sessionStore`.

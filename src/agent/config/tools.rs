@@ -7,7 +7,9 @@ use crate::agent::host::Host;
 use crate::agent::host_tool::HostTool;
 use crate::error::{KernelError, Result};
 use crate::protocol::{Json, ToolKind};
-use crate::tool::{Origin, SchemaCheck, Tool, ToolSet, ToolSpec, describes_object, is_valid_name};
+use crate::tool::{
+    AskUser, Origin, SchemaCheck, Tool, ToolSet, ToolSpec, describes_object, is_valid_name,
+};
 
 use super::Fields;
 use super::fields::pure_json;
@@ -15,10 +17,14 @@ use super::fields::pure_json;
 const MAX_TOOLS: usize = 1_000;
 const MAX_TIMEOUT_MS: u64 = 7 * 24 * 3_600 * 1_000;
 
-/// The tools of an agent.
-pub fn check(config: &Fields<'_>, host: &Arc<dyn Host>) -> Result<ToolSet> {
+/// The tools of an agent. `asks`: whether the model may ask the user.
+pub fn check(config: &Fields<'_>, asks: bool, host: &Arc<dyn Host>) -> Result<ToolSet> {
+    let built_in: Vec<Arc<dyn Tool>> = match asks {
+        true => vec![Arc::new(AskUser::new()?)],
+        false => Vec::new(),
+    };
     let Some(list) = config.array("tools")? else {
-        return ToolSet::new(Vec::new());
+        return ToolSet::new(built_in);
     };
     if list.len() > MAX_TOOLS {
         return Err(KernelError::invalid(format!(
@@ -30,7 +36,24 @@ pub fn check(config: &Fields<'_>, host: &Arc<dyn Host>) -> Result<ToolSet> {
         .iter()
         .enumerate()
         .map(|(at, value)| tool(config, at, value, host));
+    let tools = tools.chain(built_in.into_iter().map(Ok));
     ToolSet::new(tools.collect::<Result<_>>()?)
+}
+
+/// Whether the model may ask the user, and whether it is told so beside the tool.
+pub fn ask_user(config: &Fields<'_>) -> Result<(bool, bool)> {
+    match config.get("askUser") {
+        None | Some(Json::Bool(false)) => Ok((false, false)),
+        Some(Json::Bool(true)) => Ok((true, true)),
+        Some(Json::Object(_)) => {
+            let hint = match config.object("askUser")? {
+                Some(fields) => fields.boolean("hint")?,
+                None => None,
+            };
+            Ok((true, hint.unwrap_or(true)))
+        }
+        Some(_) => Err(config.wrong("askUser", "true, false or {hint}")),
+    }
 }
 
 fn tool<'a>(
@@ -44,15 +67,12 @@ fn tool<'a>(
     let name = name(&fields)?;
     let named = |error: KernelError| error.within(format!("tool \"{name}\""));
     let execute = fields.function("execute").map_err(named)?;
-    let is_client_side = fields
-        .boolean("clientSide")
-        .map_err(named)?
-        .unwrap_or(execute.is_none());
-    let Some(execute) = execute.filter(|_| !is_client_side) else {
-        return Err(KernelError::not_built(format!(
-            "{source} (tool \"{name}\"): a tool without execute, or with clientSide: true,"
-        )));
-    };
+    let is_client_side = fields.boolean("clientSide").map_err(named)?;
+    if execute.is_none() && is_client_side == Some(false) {
+        let message = "clientSide is false, so that execute must be a function";
+        return Err(named(KernelError::invalid(format!("{source}: {message}"))));
+    }
+    let execute = execute.filter(|_| is_client_side != Some(true));
     fields.boolean("needsApproval").map_err(named)?;
     fields
         .not_built("needsApproval", |value| value == &Json::Bool(false))
@@ -70,7 +90,10 @@ fn tool<'a>(
             .unwrap_or_default()
             .to_owned(),
         schema,
-        origin: Origin::Custom,
+        origin: match execute {
+            Some(_) => Origin::Custom,
+            None => Origin::Client,
+        },
         kind: ToolKind::Other,
         read_only: fields.boolean("readOnly").map_err(named)?.unwrap_or(false),
         idempotent: fields

@@ -3,10 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use super::content::{Call, CallResult, Message, Piece, bare_name};
+use super::content::{Call, CallResult, Message, Piece};
 use super::marks::Outcome;
-use super::{HistoryPage, OpenCall, cursor};
-use crate::protocol::{CallStatus, MessagePart, MessageRecord, MessageStatus, Role};
+use super::{HistoryPage, cursor};
+use crate::protocol::{
+    CallStatus, MessagePart, MessageRecord, MessageStatus, OpenCall, Role, bare_name,
+};
 use crate::store::session::IndexRow;
 
 /// Messages after which a record of the assistant ends at the next answer, counted from its end. The
@@ -37,6 +39,8 @@ pub(super) struct Aggregator<'a> {
     has_more: bool,
     /// Whether the older records are too old.
     is_ended: bool,
+    /// Calls that neither wait nor have a result.
+    unresolved: Vec<String>,
 }
 
 /// A record that may still get older messages.
@@ -62,6 +66,7 @@ impl<'a> Aggregator<'a> {
             draft: None,
             has_more: false,
             is_ended: false,
+            unresolved: Vec::new(),
         }
     }
 
@@ -135,6 +140,7 @@ impl<'a> Aggregator<'a> {
         HistoryPage {
             records: self.records,
             next_cursor,
+            unresolved: self.unresolved,
         }
     }
 
@@ -159,7 +165,7 @@ impl<'a> Aggregator<'a> {
         self.records.push(draft.record(self.conversation));
     }
 
-    fn parts(&self, piece: Piece) -> Vec<MessagePart> {
+    fn parts(&mut self, piece: Piece) -> Vec<MessagePart> {
         let call = match piece {
             Piece::Part(part) => return vec![part],
             Piece::Call(call) => call,
@@ -169,9 +175,13 @@ impl<'a> Aggregator<'a> {
         match (result, self.open.get(call.id.as_str())) {
             (Some(result), _) => with_result(call, result),
             (None, Some(open)) => waiting(call, open),
-            // It was put off, and nobody waits for it any more.
-            (None, None) if self.results.contains_key(&call.id) => Vec::new(),
-            (None, None) => vec![tool_call(call, CallStatus::Executing)],
+            (None, None) => {
+                self.unresolved.push(call.id.clone());
+                // One that was put off, and nobody waits for any more, is hidden.
+                let is_hidden = self.results.contains_key(&call.id);
+                let shown = (!is_hidden).then(|| tool_call(call, CallStatus::Executing));
+                shown.into_iter().collect()
+            }
         }
     }
 }

@@ -7,11 +7,9 @@ use std::collections::HashSet;
 use serde_json::{Map, json};
 
 use super::marks::{Outcome, is_known_notice, is_marked_notice, outcome};
-use crate::protocol::{ImageRef, Json, MessagePart, Role, StoredEntry};
+use crate::protocol::{ImageRef, Json, MessagePart, Role, StoredEntry, bare_name};
 use crate::store::session::{IndexRow, Placed};
 
-/// In front of the names that an older kernel gave to the tools of `config.tools`.
-const CUSTOM_PREFIX: &str = "mcp__custom__";
 /// In front of addresses in cloud storage.
 const CLOUD_SCHEME: &str = "cloud://";
 const UNKNOWN_IMAGE: &str = "image/*";
@@ -95,11 +93,6 @@ pub(super) fn results_among(entries: &[Placed], calls: &HashSet<String>) -> Vec<
         .flat_map(|fields| results_in(&fields).collect::<Vec<_>>())
         .filter(|result| calls.contains(&result.call))
         .collect()
-}
-
-/// The name of a tool as programs know it.
-pub(super) fn bare_name(name: &str) -> &str {
-    name.strip_prefix(CUSTOM_PREFIX).unwrap_or(name)
 }
 
 fn fields_of(entry: &StoredEntry) -> Option<Json> {

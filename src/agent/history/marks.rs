@@ -3,14 +3,8 @@
 //! Older transcripts hold these for ever: results that only say that a call waits, reasons of
 //! denials, and prompts in the user's name that made the model go on.
 
-use crate::protocol::Json;
+use crate::protocol::{Json, is_sentinel};
 
-/// Keys, with the value `true`, of results that say that a call was put off.
-const SENTINELS: [&str; 3] = [
-    "__OAK_INTERRUPT__",
-    "__OAK_CLIENT_TOOL__",
-    "__OAK_ASK_USER__",
-];
 /// `type` of the reason why a second call was put off in the same run.
 const PUT_OFF: &str = "oak_pending_approval_in_turn";
 /// `type` of the reasons why a call was not allowed to run.
@@ -67,18 +61,13 @@ fn texts(output: &Json) -> impl Iterator<Item = &str> {
 /// The engine may put words around a reason, so that an error is searched. A tool that worked may
 /// have read such a text somewhere: only a text that is nothing else counts.
 fn is_put_off(text: &str, is_error: bool) -> bool {
-    let mentioned = SENTINELS.into_iter().any(|key| text.contains(key)) || text.contains(PUT_OFF);
-    mentioned && (is_error || is_put_off_payload(text))
+    let is_second = text.contains(PUT_OFF) && (is_error || is_second_payload(text));
+    is_second || is_sentinel(text, is_error)
 }
 
-fn is_put_off_payload(text: &str) -> bool {
-    let Ok(payload) = serde_json::from_str::<Json>(text) else {
-        return false;
-    };
-    SENTINELS
-        .into_iter()
-        .any(|key| payload.get(key) == Some(&Json::Bool(true)))
-        || payload.get("type").and_then(Json::as_str) == Some(PUT_OFF)
+fn is_second_payload(text: &str) -> bool {
+    let payload: Option<Json> = serde_json::from_str(text).ok();
+    payload.is_some_and(|payload| payload["type"] == PUT_OFF)
 }
 
 fn is_denial(text: &str) -> bool {
@@ -131,7 +120,11 @@ mod tests {
 
     #[test]
     fn sentinels_are_found_in_texts_and_blocks() {
-        for key in SENTINELS {
+        for key in [
+            "__OAK_INTERRUPT__",
+            "__OAK_CLIENT_TOOL__",
+            "__OAK_ASK_USER__",
+        ] {
             let text = json!({key: true, "toolUseId": "t"}).to_string();
             assert_eq!(of(json!(text), true), Outcome::PutOff);
             assert_eq!(of(json!(text), false), Outcome::PutOff);

@@ -28,7 +28,7 @@ use self::aggregate::{Aggregator, Bounds};
 use self::content::{Message, results_among};
 use self::source::Source;
 use crate::error::Result;
-use crate::protocol::{Json, MessageRecord};
+use crate::protocol::{MessageRecord, OpenCall};
 use crate::store::session::{IndexRow, Placed, SessionKey, SessionStore};
 
 pub use clear::{MARKER, clear, marker};
@@ -42,27 +42,6 @@ const CHUNK: (usize, usize) = (32, 512);
 /// begins before the time is then read from its end.
 const SEEK_CHUNK: usize = aggregate::MAX_MESSAGES;
 
-/// What a call waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenKind {
-    /// A decision.
-    Approval,
-    /// The result of a tool that runs elsewhere.
-    ClientTool,
-    /// An answer.
-    Question,
-}
-
-/// A call that waits for a person or another program. Histories show all kinds alike.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenCall {
-    pub tool_use_id: String,
-    pub tool_name: String,
-    /// What would run, which hooks may have changed.
-    pub input: Json,
-    pub kind: OpenKind,
-}
-
 /// A part of a history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -71,6 +50,9 @@ pub struct HistoryPage {
     pub records: Vec<MessageRecord>,
     /// Where the next older page begins; none at the beginning of the history.
     pub next_cursor: Option<String>,
+    /// Calls that have no result and are not known to wait.
+    #[serde(skip)]
+    pub unresolved: Vec<String>,
 }
 
 /// The page of a session's history that a query asks for. `open` are the calls of the session that

@@ -1,5 +1,5 @@
-//! A store of state records over an object of the host program with `put`, `get` and `delete`, such as
-//! `permissions.store`.
+//! A store of state records over an object of the host program with `put`, `get` and `delete`:
+//! `permissions.store`, `toolStore`.
 //!
 //! The object cannot compare and set: changes are made one after the other, so compare-and-set holds
 //! within this process only. It cannot list either: records that this process wrote are known.
@@ -83,9 +83,7 @@ impl HostState {
         let value = self.call(self.get, "get", names(key)).await?;
         match value {
             Json::Null => Ok(None),
-            Json::Object(fields) => record(key, fields)
-                .map(Some)
-                .map_err(|what| self.error("get", what)),
+            Json::Object(fields) => record(key, fields).map_err(|what| self.error("get", what)),
             other => Err(self.error(
                 "get",
                 format!("must give an object or null, not {}", type_name(&other)),
@@ -215,12 +213,12 @@ impl StateStore for HostState {
 }
 
 /// A key as such stores know it: a key of the kernel is `conversation|call`, with `%` and `|` escaped
-/// inside its parts. Only approvals have the bare id of their call: such stores know no other kind.
+/// inside its parts. What waits for a call has its bare id: a call waits for one thing at most.
 fn names(key: &StateKey) -> Json {
     let (conversation, call) = key.key.split_once('|').unwrap_or(("", &key.key));
     let plain = |part: &str| part.replace("%7C", "|").replace("%25", "%");
     let call = match key.kind {
-        StateKind::Approval => plain(call),
+        StateKind::Approval | StateKind::ClientTool | StateKind::Question => plain(call),
         other => format!("{}:{}", other.as_str(), plain(call)),
     };
     json!({"conversationId": plain(conversation), "toolUseId": call})
@@ -241,33 +239,34 @@ fn value(record: &StateRecord) -> Json {
     Json::Object(value)
 }
 
-/// The record in what a store gave. One without a record of ours was written by an older kernel.
-fn record(key: &StateKey, fields: JsonMap) -> Result<StateRecord, &'static str> {
+/// The record in what a store gave; none when it is of another kind. One without a record of ours was
+/// written by an older kernel.
+fn record(key: &StateKey, fields: JsonMap) -> Result<Option<StateRecord>, &'static str> {
     let Some(own) = fields.get(OWN) else {
         let conversation = fields.get("conversationId").and_then(Json::as_str);
-        return Ok(StateRecord {
+        return Ok(Some(StateRecord {
             key: key.clone(),
             conversation: conversation.map(str::to_owned),
             user: None,
             version: 1,
             data: Json::Object(fields),
             expires_at: None,
-        });
+        }));
     };
-    let is_same = own["project"] == *key.project
-        && own["kind"] == key.kind.as_str()
-        && own["key"] == *key.key;
-    if !is_same {
+    if own["project"] != *key.project || own["key"] != *key.key {
         // Such stores know no projects: nothing of another may be overwritten.
         return Err("gave the record of another project");
     }
+    if own["kind"] != key.kind.as_str() {
+        return Ok(None);
+    }
     let version = own["version"].as_u64();
-    Ok(StateRecord {
+    Ok(Some(StateRecord {
         key: key.clone(),
         conversation: own["conversation"].as_str().map(str::to_owned),
         user: own["user"].as_str().map(str::to_owned),
         version: version.ok_or("gave a record without its version")?,
         data: own["data"].clone(),
         expires_at: own["expiresAt"].as_u64(),
-    })
+    }))
 }

@@ -135,7 +135,7 @@ async fn lists_know_what_this_process_wrote_and_nothing_of_another_project_is_to
     let program = Arc::new(Program::default());
     let store = store(&program);
     let one = approval(json!(1));
-    let two = record("p", StateKind::ClientTool, "c%7C1|t", json!(2));
+    let two = record("p", StateKind::ClientTool, "c%7C1|u", json!(2));
     for record in [&one, &two] {
         store.insert(record).await.unwrap();
     }
@@ -151,6 +151,8 @@ async fn lists_know_what_this_process_wrote_and_nothing_of_another_project_is_to
         listed.iter().map(|record| &record.data).collect::<Vec<_>>(),
         [&json!(2)]
     );
+    let other_kind = record("p", StateKind::Question, "c%7C1|u", json!(2));
+    assert_eq!(store.get(&other_kind.key).await.unwrap(), None);
     let foreign = record("q", StateKind::Approval, "c%7C1|t", json!(3));
     let error = store.insert(&foreign).await.unwrap_err();
     assert_eq!(

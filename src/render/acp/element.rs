@@ -3,7 +3,9 @@
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::protocol::{AbortCause, Json, JsonMap, LogLevel, Phase, RestartReason, ToolKind, Usage};
+use crate::protocol::{
+    AbortCause, Json, JsonMap, LogLevel, OpenKind, Phase, Question, RestartReason, ToolKind, Usage,
+};
 
 /// One element of the stream in the format `'acp'`.
 #[derive(Debug, Serialize, TS)]
@@ -18,6 +20,12 @@ pub enum Element<'a> {
     ToolCall(ToolCall<'a>),
     /// Something about a call changed.
     ToolCallUpdate(ToolCallUpdate<'a>),
+    /// A call waits: answer it with `respondToolUse`. In the format `'acp'`.
+    ToolConfirm(ToolConfirm<'a>),
+    /// The same in the format `'acp-v1'`.
+    RequestPermission(RequestPermission<'a>),
+    /// The model asks the user: answer with `respondAskUser`.
+    AskUser(AskUser<'a>),
     /// Token counts. Left out with `streamExtras: false`.
     UsageUpdate(UsageUpdate),
     /// A message about the run.
@@ -139,10 +147,100 @@ impl<'a> ToolCallUpdate<'a> {
     }
 }
 
+/// A call waits for an answer.
+#[derive(Debug, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(rename = "ToolConfirmUpdate")]
+pub struct ToolConfirm<'a> {
+    pub tool_call_id: &'a str,
+    /// The turn this belongs to.
+    pub assistant_message_id: &'a str,
+    pub tool_name: &'a str,
+    /// Complete and checked.
+    #[ts(type = "Record<string, unknown>")]
+    pub input: &'a Json,
+    #[serde(rename = "_meta")]
+    pub meta: OpenMeta<'a>,
+}
+
+/// A call waits for an answer, in the words of ACP.
+#[derive(Debug, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(rename = "RequestPermissionUpdate")]
+pub struct RequestPermission<'a> {
+    pub session_id: &'a str,
+    pub tool_call: PendingToolCall<'a>,
+    /// What may be decided; empty for a client tool, which waits for a result.
+    pub options: &'a [PermissionOption],
+    #[serde(rename = "_meta")]
+    pub meta: OpenMeta<'a>,
+}
+
+/// The call that waits.
+#[derive(Debug, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(rename = "AcpPendingToolCall")]
+pub struct PendingToolCall<'a> {
+    pub tool_call_id: &'a str,
+    /// Name of the tool.
+    pub title: &'a str,
+    pub kind: ToolKind,
+    pub status: ToolCallStatus,
+    #[ts(type = "Record<string, unknown>")]
+    pub raw_input: &'a Json,
+}
+
+/// A decision that can be made.
+#[derive(Debug, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(rename = "AcpPermissionOption")]
+pub struct PermissionOption {
+    pub option_id: &'static str,
+    pub name: &'static str,
+    #[ts(type = "'allow_once' | 'allow_always' | 'reject_once' | 'reject_always'")]
+    pub kind: &'static str,
+}
+
+/// Questions wait for their answers.
+#[derive(Debug, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(rename = "AskUserUpdate")]
+pub struct AskUser<'a> {
+    pub tool_call_id: &'a str,
+    /// The turn this belongs to.
+    pub assistant_message_id: &'a str,
+    pub questions: Vec<Question>,
+    #[serde(rename = "_meta")]
+    pub meta: OpenMeta<'a>,
+}
+
+/// Facts about a call that waits.
+#[derive(Debug, Serialize, TS)]
+#[ts(rename = "AcpPendingMeta")]
+pub struct OpenMeta<'a> {
+    pub oak: OpenOak<'a>,
+}
+
+/// Extension data of the kernel about a call that waits.
+#[derive(Debug, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+#[ts(rename = "PendingOakMeta", optional_fields)]
+pub struct OpenOak<'a> {
+    pub kind: OpenKind,
+    /// The turn this belongs to.
+    pub assistant_message_id: &'a str,
+    /// Whether an earlier stream told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(type = "true", optional)]
+    pub repeated: Option<bool>,
+}
+
 /// How far a call is.
 #[derive(Clone, Copy, Debug, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolCallStatus {
+    /// It waits for somebody outside of the run.
+    Pending,
     /// Its input is being written, or it runs.
     InProgress,
     /// It gave a result.

@@ -10,7 +10,10 @@ pub use element::*;
 pub use pieces::Pieces;
 
 use crate::base::json;
-use crate::protocol::{Body, ErrorInfo, JsonMap, LogLevel, Phase, StopReason, ToolStatus, Update};
+use crate::protocol::{
+    Body, ErrorInfo, JsonMap, LogLevel, OpenCall, Phase, StopReason, ToolKind, ToolStatus, Update,
+    questions,
+};
 
 /// Field names of tool elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +31,12 @@ impl Spelling {
 }
 
 /// The element for an update; none when it has none, or when it shows extras that are not wanted.
-pub fn render(update: &Update, spelling: Spelling, extras: bool) -> Option<Element<'_>> {
+pub fn render<'a>(
+    update: &'a Update,
+    session_id: &'a str,
+    spelling: Spelling,
+    extras: bool,
+) -> Option<Element<'a>> {
     Some(match &update.body {
         Body::Phase { phase, tool } => Element::AgentPhase(AgentPhase {
             tool_name: tool.as_deref(),
@@ -54,6 +62,15 @@ pub fn render(update: &Update, spelling: Spelling, extras: bool) -> Option<Eleme
         Body::ToolInput { .. } | Body::ToolProgress { .. } | Body::ToolEnd { .. } => {
             Element::ToolCallUpdate(tool_call_update(update, spelling)?)
         }
+        Body::ClientToolOpen { call, repeated } => {
+            client_tool(update, call, *repeated, session_id, spelling)
+        }
+        Body::QuestionOpen { call, repeated } => Element::AskUser(AskUser {
+            tool_call_id: &call.tool_use_id,
+            assistant_message_id: &update.turn_id,
+            questions: questions(&call.input),
+            meta: open_meta(update, call, *repeated),
+        }),
         Body::Log {
             level,
             message,
@@ -74,6 +91,47 @@ pub fn render(update: &Update, spelling: Spelling, extras: bool) -> Option<Eleme
             ..AgentPhase::new(Phase::Idle, update.at_ms)
         }),
     })
+}
+
+fn client_tool<'a>(
+    update: &'a Update,
+    call: &'a OpenCall,
+    repeated: bool,
+    session_id: &'a str,
+    spelling: Spelling,
+) -> Element<'a> {
+    let meta = open_meta(update, call, repeated);
+    match spelling {
+        Spelling::Both => Element::ToolConfirm(ToolConfirm {
+            tool_call_id: &call.tool_use_id,
+            assistant_message_id: &update.turn_id,
+            tool_name: &call.tool_name,
+            input: &call.input,
+            meta,
+        }),
+        Spelling::Raw => Element::RequestPermission(RequestPermission {
+            session_id,
+            tool_call: PendingToolCall {
+                tool_call_id: &call.tool_use_id,
+                title: &call.tool_name,
+                kind: ToolKind::Other,
+                status: ToolCallStatus::Pending,
+                raw_input: &call.input,
+            },
+            options: &[],
+            meta,
+        }),
+    }
+}
+
+fn open_meta<'a>(update: &'a Update, call: &OpenCall, repeated: bool) -> OpenMeta<'a> {
+    OpenMeta {
+        oak: OpenOak {
+            kind: call.kind,
+            assistant_message_id: &update.turn_id,
+            repeated: repeated.then_some(true),
+        },
+    }
 }
 
 fn tool_call(update: &Update, spelling: Spelling) -> Option<ToolCall<'_>> {
@@ -187,7 +245,7 @@ mod tests {
             at_ms: 7,
             body,
         };
-        serde_json::to_value(render(&update, Spelling::Both, true)).unwrap()
+        serde_json::to_value(render(&update, "s", Spelling::Both, true)).unwrap()
     }
 
     #[test]

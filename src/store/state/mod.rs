@@ -3,6 +3,7 @@
 //! Every change is a compare-and-set on the version of a record. Drivers keep `data` opaque; typed
 //! views of it have files of their own. Every driver passes the suite in `tests/state_store`.
 
+mod calls;
 mod file;
 mod lease;
 mod memory;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use calls::{CallAnswer, CallRecord, CallRecords, Claimed, waiting};
 pub use file::FileState;
 pub use lease::{Lease, LeaseKey, LeaseTimes, Owner};
 pub use memory::MemoryState;

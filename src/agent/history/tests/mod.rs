@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::json;
 
-use super::{HistoryPage, HistoryQuery, OpenCall, clear, history};
+use super::{HistoryPage, HistoryQuery, clear, history};
 use crate::base::clock::{SharedClock, SystemClock, iso_timestamp};
 use crate::error::Result;
-use crate::protocol::{CallStatus, Json, MessagePart, MessageRecord, Role, StoredEntry};
+use crate::protocol::{CallStatus, Json, MessagePart, MessageRecord, OpenCall, Role, StoredEntry};
 use crate::store::session::{
     Caps, Head, IndexRow, ListCursor, Loaded, MemoryStore, Placed, Registration, SessionKey,
     SessionRow, SessionStore,

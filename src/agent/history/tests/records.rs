@@ -1,8 +1,7 @@
 //! What becomes of entries: merging, pairing, hiding.
 
 use super::*;
-use crate::agent::history::OpenKind;
-use crate::protocol::{ImageRef, MessageStatus};
+use crate::protocol::{ImageRef, MessageStatus, OpenKind};
 
 const INTERRUPT: &str = "__OAK_INTERRUPT__";
 const CLIENT_TOOL: &str = "__OAK_CLIENT_TOOL__";
