@@ -4,10 +4,35 @@
  * @module
  */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 
 import { toolCalls } from '../../emulator/index.js';
 import { collect } from './boundary.js';
 import { errorsOf } from './gateway-elements.js';
+
+const PROGRAM = fileURLToPath(new URL('client-process.js', import.meta.url));
+
+/**
+ * Runs a process that sends a prompt and answers calls; gives what its streams told.
+ *
+ * @param {{ config: object, conversationId: string, prompt?: string, answers?: object[], tools: string[] }} input
+ * @param {Record<string, string>} [env]
+ * @returns {Promise<{ signal: string | null, elements: object[] }>}
+ */
+export async function inProcess(input, env = {}) {
+  const stdio = ['ignore', 'pipe', 'inherit'];
+  const options = { stdio, env: { ...process.env, ...env } };
+  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(input)], options);
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
+  const [code, signal] = await new Promise((resolve) => {
+    child.once('close', (...end) => resolve(end));
+  });
+  assert.ok(code === 0 || signal === 'SIGKILL', `it ended with ${code ?? signal}: ${out}`);
+  const lines = out.split('\n').filter(Boolean);
+  return { signal, elements: lines.map((line) => JSON.parse(line)) };
+}
 
 /** A tool that the reader of the stream answers. */
 export function clientTool(name, more = {}) {
