@@ -83,8 +83,8 @@ impl HostState {
         let value = self.call(self.get, "get", names(key)).await?;
         match value {
             Json::Null => Ok(None),
-            Json::Object(fields) => record(key, fields).map_err(|what| self.error("get", what)),
-            other => Err(self.error(
+            Json::Object(fields) => record(key, fields).map_err(|what| self.lie("get", what)),
+            other => Err(self.lie(
                 "get",
                 format!("must give an object or null, not {}", type_name(&other)),
             )),
@@ -111,6 +111,11 @@ impl HostState {
                 format!("did not settle within {} s", CALL_TIME.as_secs()),
             )),
         }
+    }
+
+    /// What a store gives against the rules it will give again.
+    fn lie(&self, method: &str, what: impl std::fmt::Display) -> KernelError {
+        self.error(method, what).with_retryable(false)
     }
 
     fn error(&self, method: &str, what: impl std::fmt::Display) -> KernelError {

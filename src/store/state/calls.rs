@@ -5,7 +5,7 @@
 //! when the transcript has it: whatever a process leaves behind, the next one can finish.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
@@ -140,9 +140,7 @@ impl CallRecords {
 
     /// What should be said now that a call is open.
     pub fn hint(&self) -> Option<&'static str> {
-        // One word, taken whole.
-        let mut hint = self.hint.lock().unwrap_or_else(PoisonError::into_inner);
-        hint.take()
+        lock(&self.hint).take()
     }
 
     /// The record of a call, open or answered.
@@ -213,18 +211,12 @@ impl CallRecords {
     pub async fn all(&self) -> Result<Vec<CallRecord>> {
         let mut found = Vec::new();
         for kind in KINDS {
-            let listed = list(
-                self.store.as_ref(),
-                &self.project,
-                kind,
-                Some(&self.conversation),
-            );
-            found.extend(
-                self.within_time(listed)
-                    .await?
-                    .into_iter()
-                    .map(CallRecord::read),
-            );
+            let (store, project) = (self.store.as_ref(), &self.project);
+            let conversation = Some(&*self.conversation);
+            let listed = self
+                .patiently(|| list(store, project, kind, conversation))
+                .await?;
+            found.extend(listed.into_iter().map(CallRecord::read));
         }
         Ok(found)
     }
@@ -244,6 +236,7 @@ impl CallRecords {
     where
         W: Future<Output = Result<T>>,
     {
+        let failure = Mutex::new(None);
         let attempts = async {
             let mut pauses = PAUSES.iter();
             loop {
@@ -251,26 +244,32 @@ impl CallRecords {
                     Ok(done) => return Ok(done),
                     Err(error) => error,
                 };
-                match pauses.next().filter(|_| error.is_retryable()) {
-                    Some(pause) => self.clock.sleep(*pause).await,
-                    None => return Err(error),
-                }
+                let Some(pause) = pauses.next().filter(|_| error.is_retryable()) else {
+                    return Err(error);
+                };
+                *lock(&failure) = Some(error);
+                self.clock.sleep(*pause).await;
             }
         };
-        self.within_time(attempts).await
-    }
-
-    async fn within_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let result = tokio::select! {
             biased;
-            result = work => result,
-            () = self.clock.sleep(self.timeout) => Err(KernelError::new(
-                ErrorKind::Store,
-                format!("no answer within {} ms", self.timeout.as_millis()),
-            )),
+            result = attempts => result,
+            () = self.clock.sleep(self.timeout) => {
+                Err(lock(&failure).take().unwrap_or_else(|| self.late()))
+            }
         };
         result.map_err(|error| unavailable(&error))
     }
+
+    fn late(&self) -> KernelError {
+        let ms = self.timeout.as_millis();
+        KernelError::new(ErrorKind::Store, format!("no answer within {ms} ms"))
+    }
+}
+
+/// The value behind a lock whose holders cannot panic.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Conversations of a project, or this one, that have an open call.
