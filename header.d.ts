@@ -13,7 +13,7 @@ export declare function createAgent<
   T extends readonly unknown[] = any[],
 >(
   config: Omit<AgentConfig<F>, 'tools'> & {
-    /** Tools that run in this process. */
+    /** Tools that run in this process, or that the reader of the stream answers. */
     tools?: { [K in keyof T]: ToolWith<T[K]> };
   },
 ): Agent<StreamElement<F>>;
@@ -31,17 +31,39 @@ export type StreamElement<F extends StreamFormat> = F extends 'acp'
       : SessionEvent;
 
 /** An element with the field names of ACP 1.0 alone: no `input`, `result`, `error`. */
-export type AcpV1SessionUpdate = WithoutAliases<AcpSessionUpdate>;
+export type AcpV1SessionUpdate = WithoutAliases<
+  Exclude<AcpSessionUpdate, { sessionUpdate: 'tool_confirm' }>
+>;
 
 type WithoutAliases<E> = E extends { sessionUpdate: 'tool_call' | 'tool_call_update' }
   ? Omit<E, 'input' | 'result' | 'error' | 'parentToolCallId'>
   : E;
 
 /** An element in a JSON-RPC envelope, ready to be written to a stream of server-sent events. */
-export interface AcpStreamMessage {
+export type AcpStreamMessage = JsonRpcNotification | JsonRpcRequestMessage;
+
+/** Something that happened. */
+export interface JsonRpcNotification {
   jsonrpc: '2.0';
   method: 'session/update';
   params: { sessionId: string; update: AcpV1SessionUpdate };
+}
+
+/** A call that waits: answer it with `respondToolUse`, a question with `respondAskUser`. */
+export interface JsonRpcRequestMessage {
+  jsonrpc: '2.0';
+  /** `<session id>:<tool use id>` */
+  id: string;
+  method: `client/${string}`;
+  /** The input of the call; `{value}` when it is no object. */
+  params: Record<string, unknown>;
+  _meta: {
+    sessionId: string;
+    toolCallId: string;
+    /** The turn this belongs to. */
+    assistantMessageId: string;
+    oak: { kind: PendingKind; repeated?: true };
+  };
 }
 
 /** One element of the stream in the format `'events'`. */
@@ -153,10 +175,21 @@ export interface AgentConfig<F extends StreamFormat = 'acp'> {
   streamFormat?: F;
   /** Whether the stream shows reasoning and token counts. Default: true. */
   streamExtras?: boolean;
-  /** Tools that run in this process. */
+  /** Tools that run in this process, or that the reader of the stream answers. */
   tools?: ToolDefinition<any, any>[];
   /** MCP servers by name; not `sandbox`, `cloudbase` or `custom`, which the kernel uses. */
   mcpServers?: Record<string, McpServerConfig>;
+  /**
+   * Whether the model has the tool `AskUserQuestion`, whose questions are answered with
+   * `respondAskUser`; `{hint: false}` leaves the sentence about it out of the system prompt. Default:
+   * false.
+   */
+  askUser?: boolean | { hint?: boolean };
+  /**
+   * Where calls that wait for an answer are kept. Default: beside the sessions when their database
+   * survives the process, else in the memory of the process.
+   */
+  toolStore?: ClientToolResultStore;
   /** Functions around a turn. */
   hooks?: AgentHooks;
   /** Makes the elements of the stream, in the place of `streamFormat`. */
@@ -274,7 +307,7 @@ export interface Limits {
   toolConcurrency?: number;
 }
 
-/** A tool that runs in this process. */
+/** A tool that runs in this process, or that the reader of the stream answers. */
 export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unknown> {
   /** 1 to 64 letters, digits, `_` and `-`; not beginning with `mcp__`. */
   name: string;
@@ -288,9 +321,12 @@ export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unkn
   /**
    * Runs a call. The input was checked. Strings are shown to the model as they are, other values as
    * `JSON.stringify` writes them, `undefined` and `null` as "(no output)"; a thrown error is told to
-   * the model. Beyond 100,000 characters the middle is left out.
+   * the model. Beyond 100,000 characters the middle is left out. Without it a call ends the run until
+   * `respondToolUse` answers it.
    */
-  execute(input: TInput, ctx: ToolContext): TOutput | Promise<TOutput>;
+  execute?(input: TInput, ctx: ToolContext): TOutput | Promise<TOutput>;
+  /** Whether `respondToolUse` answers the calls, also when there is an `execute`. Default: false. */
+  clientSide?: boolean;
   /** Whether calls change nothing: those run in parallel. Default: false. */
   readOnly?: boolean;
   /** Whether running a call again is harmless. Default: false. */
@@ -302,7 +338,7 @@ export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unkn
 /** A tool whose input is known by its schema. */
 export type ToolWith<P> = Omit<ToolDefinition<any, any>, 'parameters' | 'execute'> & {
   parameters: P & object;
-  execute(input: InputOf<P>, ctx: ToolContext): unknown;
+  execute?(input: InputOf<P>, ctx: ToolContext): unknown;
 };
 
 /** What `execute` gets for a schema; a JSON Schema says nothing to TypeScript. */
@@ -377,9 +413,9 @@ export interface AgentHooks {
   onSessionEnd?(context: SessionContext): unknown;
   /** Before a message is stored; `modifiedPrompt` replaces it. */
   onUserMessage?(context: UserMessageContext): MaybePromise<{ modifiedPrompt?: string } | void>;
-  /** Before a tool runs. */
+  /** Before a tool runs, or a call of a client tool begins to wait. */
   onToolStart?(context: ToolStartContext): unknown;
-  /** After a tool ran; `updatedOutput` replaces what the model and the stream see. */
+  /** After a tool ran, or its call was answered; `updatedOutput` replaces what the model and the stream see. */
   onToolEnd?(context: ToolEndContext): MaybePromise<{ updatedOutput?: unknown } | void>;
   /** After an answer with text. */
   onAgentMessage?(context: AgentMessageContext): unknown;
@@ -428,6 +464,8 @@ export type StopReason =
   | 'max_tokens'
   | 'budget'
   | 'refusal'
+  | 'awaiting_permission'
+  | 'awaiting_client_tool'
   | 'aborted'
   | 'error'
   | (string & {});
@@ -514,8 +552,28 @@ export interface AgentPromptOptions extends PromptOptions {
   conversationId?: string;
 }
 
-/** A message: text, or an object with text. */
-export type SessionInput = string | { type: 'message'; content: string };
+/** A message: text, or an object with text; or the answer to a call, as for `respondToolUse`. */
+export type SessionInput =
+  string | { type: 'message'; content: string } | ({ type: 'tool_result' } & ToolUseAnswer);
+
+/** The answer to a call of a client tool. */
+export interface ToolUseAnswer {
+  toolUseId: string;
+  /** What the model reads: strings as they are, other values as JSON; nothing as "(no output)". */
+  output?: unknown;
+  /** Whether the call failed. Default: false. */
+  isError?: boolean;
+}
+
+/** The answer to questions. */
+export interface AskUserAnswer {
+  toolUseId: string;
+  /**
+   * `{answers}`: answers by the text of their question, several as a list. `{answer}` or a text answers
+   * the first question, and so does anything else, as JSON.
+   */
+  answer?: unknown;
+}
 
 /** Options of `send`. */
 export interface SendOptions extends PromptOptions {
@@ -551,6 +609,17 @@ export interface Session<E = AcpSessionUpdate> {
    * wrong later is a `log` element of level `error`, then `idle` with `stopReason: 'error'`.
    */
   send(input: SessionInput, options?: SendOptions): AsyncGenerator<E, void, void>;
+  /**
+   * Answers a call that waits and streams how the turn goes on. Waits for a run in progress, here or in
+   * another process. Calls that wait still are told once more (`repeated`), then the run ends with
+   * `awaiting_client_tool`; otherwise the model goes on.
+   *
+   * A call that was answered is told as a `log` element with the code `E_ALREADY_RESOLVED`, an id that
+   * nobody waits for with `E_RESOURCE`; then `idle` with `stopReason: 'error'`.
+   */
+  respondToolUse(answer: ToolUseAnswer, options?: SendOptions): AsyncGenerator<E, void, void>;
+  /** The same for questions of `AskUserQuestion`. */
+  respondAskUser(answer: AskUserAnswer, options?: SendOptions): AsyncGenerator<E, void, void>;
   /** Sends a message and waits for the end. Rejects with the error of the run. */
   prompt(input: SessionInput, options?: PromptOptions): Promise<PromptResult>;
   /** Stops the run in progress, if any, and waits until it is over. The session stays usable. */
@@ -593,8 +662,48 @@ export interface PromptResult {
   usage: UsageTotals;
   /** Model requests of the run. */
   numTurns: number;
-  /** Calls that wait for a person. */
-  pending: never[];
+  /** Calls that wait for an answer, in the order of the model. */
+  pending: PendingCall[];
+}
+
+/** Keeps calls that wait for an answer. Give one as `toolStore`: classes of your own are welcome. */
+export interface ClientToolResultStore {
+  /** Keeps a record, in the place of the one with its ids. Other fields must be kept too. */
+  put(entry: PendingClientToolResult): MaybePromise<unknown>;
+  get(key: {
+    conversationId: string;
+    toolUseId: string;
+  }): MaybePromise<PendingClientToolResult | null | undefined>;
+  delete(key: { conversationId: string; toolUseId: string }): MaybePromise<unknown>;
+  /** Not called: for programs that look for answers by the name of a tool. */
+  scanRecent?(query: {
+    conversationId: string;
+    toolName: string;
+  }): MaybePromise<PendingClientToolResult | null>;
+}
+
+/** A call that waits for an answer, or has one that the transcript does not have yet. */
+export interface PendingClientToolResult {
+  conversationId: string;
+  toolUseId: string;
+  /** Bare. */
+  toolName: string;
+  toolInput: unknown;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+  result?: { output: unknown; isError: boolean } | null;
+}
+
+/** Keeps calls in the memory of the process. */
+export declare class InMemoryClientToolStore implements ClientToolResultStore {
+  put(entry: PendingClientToolResult): Promise<void>;
+  get(key: { conversationId: string; toolUseId: string }): Promise<PendingClientToolResult | null>;
+  delete(key: { conversationId: string; toolUseId: string }): Promise<void>;
+  /** The newest record of a tool that has a result. */
+  scanRecent(query: {
+    conversationId: string;
+    toolName: string;
+  }): Promise<PendingClientToolResult | null>;
 }
 
 /** Base of every error that the kernel raises itself. */

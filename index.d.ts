@@ -15,7 +15,7 @@ export declare function createAgent<
   T extends readonly unknown[] = any[],
 >(
   config: Omit<AgentConfig<F>, 'tools'> & {
-    /** Tools that run in this process. */
+    /** Tools that run in this process, or that the reader of the stream answers. */
     tools?: { [K in keyof T]: ToolWith<T[K]> };
   },
 ): Agent<StreamElement<F>>;
@@ -33,17 +33,39 @@ export type StreamElement<F extends StreamFormat> = F extends 'acp'
       : SessionEvent;
 
 /** An element with the field names of ACP 1.0 alone: no `input`, `result`, `error`. */
-export type AcpV1SessionUpdate = WithoutAliases<AcpSessionUpdate>;
+export type AcpV1SessionUpdate = WithoutAliases<
+  Exclude<AcpSessionUpdate, { sessionUpdate: 'tool_confirm' }>
+>;
 
 type WithoutAliases<E> = E extends { sessionUpdate: 'tool_call' | 'tool_call_update' }
   ? Omit<E, 'input' | 'result' | 'error' | 'parentToolCallId'>
   : E;
 
 /** An element in a JSON-RPC envelope, ready to be written to a stream of server-sent events. */
-export interface AcpStreamMessage {
+export type AcpStreamMessage = JsonRpcNotification | JsonRpcRequestMessage;
+
+/** Something that happened. */
+export interface JsonRpcNotification {
   jsonrpc: '2.0';
   method: 'session/update';
   params: { sessionId: string; update: AcpV1SessionUpdate };
+}
+
+/** A call that waits: answer it with `respondToolUse`, a question with `respondAskUser`. */
+export interface JsonRpcRequestMessage {
+  jsonrpc: '2.0';
+  /** `<session id>:<tool use id>` */
+  id: string;
+  method: `client/${string}`;
+  /** The input of the call; `{value}` when it is no object. */
+  params: Record<string, unknown>;
+  _meta: {
+    sessionId: string;
+    toolCallId: string;
+    /** The turn this belongs to. */
+    assistantMessageId: string;
+    oak: { kind: PendingKind; repeated?: true };
+  };
 }
 
 /** One element of the stream in the format `'events'`. */
@@ -155,10 +177,21 @@ export interface AgentConfig<F extends StreamFormat = 'acp'> {
   streamFormat?: F;
   /** Whether the stream shows reasoning and token counts. Default: true. */
   streamExtras?: boolean;
-  /** Tools that run in this process. */
+  /** Tools that run in this process, or that the reader of the stream answers. */
   tools?: ToolDefinition<any, any>[];
   /** MCP servers by name; not `sandbox`, `cloudbase` or `custom`, which the kernel uses. */
   mcpServers?: Record<string, McpServerConfig>;
+  /**
+   * Whether the model has the tool `AskUserQuestion`, whose questions are answered with
+   * `respondAskUser`; `{hint: false}` leaves the sentence about it out of the system prompt. Default:
+   * false.
+   */
+  askUser?: boolean | { hint?: boolean };
+  /**
+   * Where calls that wait for an answer are kept. Default: beside the sessions when their database
+   * survives the process, else in the memory of the process.
+   */
+  toolStore?: ClientToolResultStore;
   /** Functions around a turn. */
   hooks?: AgentHooks;
   /** Makes the elements of the stream, in the place of `streamFormat`. */
@@ -276,7 +309,7 @@ export interface Limits {
   toolConcurrency?: number;
 }
 
-/** A tool that runs in this process. */
+/** A tool that runs in this process, or that the reader of the stream answers. */
 export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unknown> {
   /** 1 to 64 letters, digits, `_` and `-`; not beginning with `mcp__`. */
   name: string;
@@ -290,9 +323,12 @@ export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unkn
   /**
    * Runs a call. The input was checked. Strings are shown to the model as they are, other values as
    * `JSON.stringify` writes them, `undefined` and `null` as "(no output)"; a thrown error is told to
-   * the model. Beyond 100,000 characters the middle is left out.
+   * the model. Beyond 100,000 characters the middle is left out. Without it a call ends the run until
+   * `respondToolUse` answers it.
    */
-  execute(input: TInput, ctx: ToolContext): TOutput | Promise<TOutput>;
+  execute?(input: TInput, ctx: ToolContext): TOutput | Promise<TOutput>;
+  /** Whether `respondToolUse` answers the calls, also when there is an `execute`. Default: false. */
+  clientSide?: boolean;
   /** Whether calls change nothing: those run in parallel. Default: false. */
   readOnly?: boolean;
   /** Whether running a call again is harmless. Default: false. */
@@ -304,7 +340,7 @@ export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unkn
 /** A tool whose input is known by its schema. */
 export type ToolWith<P> = Omit<ToolDefinition<any, any>, 'parameters' | 'execute'> & {
   parameters: P & object;
-  execute(input: InputOf<P>, ctx: ToolContext): unknown;
+  execute?(input: InputOf<P>, ctx: ToolContext): unknown;
 };
 
 /** What `execute` gets for a schema; a JSON Schema says nothing to TypeScript. */
@@ -379,9 +415,9 @@ export interface AgentHooks {
   onSessionEnd?(context: SessionContext): unknown;
   /** Before a message is stored; `modifiedPrompt` replaces it. */
   onUserMessage?(context: UserMessageContext): MaybePromise<{ modifiedPrompt?: string } | void>;
-  /** Before a tool runs. */
+  /** Before a tool runs, or a call of a client tool begins to wait. */
   onToolStart?(context: ToolStartContext): unknown;
-  /** After a tool ran; `updatedOutput` replaces what the model and the stream see. */
+  /** After a tool ran, or its call was answered; `updatedOutput` replaces what the model and the stream see. */
   onToolEnd?(context: ToolEndContext): MaybePromise<{ updatedOutput?: unknown } | void>;
   /** After an answer with text. */
   onAgentMessage?(context: AgentMessageContext): unknown;
@@ -430,6 +466,8 @@ export type StopReason =
   | 'max_tokens'
   | 'budget'
   | 'refusal'
+  | 'awaiting_permission'
+  | 'awaiting_client_tool'
   | 'aborted'
   | 'error'
   | (string & {});
@@ -516,8 +554,28 @@ export interface AgentPromptOptions extends PromptOptions {
   conversationId?: string;
 }
 
-/** A message: text, or an object with text. */
-export type SessionInput = string | { type: 'message'; content: string };
+/** A message: text, or an object with text; or the answer to a call, as for `respondToolUse`. */
+export type SessionInput =
+  string | { type: 'message'; content: string } | ({ type: 'tool_result' } & ToolUseAnswer);
+
+/** The answer to a call of a client tool. */
+export interface ToolUseAnswer {
+  toolUseId: string;
+  /** What the model reads: strings as they are, other values as JSON; nothing as "(no output)". */
+  output?: unknown;
+  /** Whether the call failed. Default: false. */
+  isError?: boolean;
+}
+
+/** The answer to questions. */
+export interface AskUserAnswer {
+  toolUseId: string;
+  /**
+   * `{answers}`: answers by the text of their question, several as a list. `{answer}` or a text answers
+   * the first question, and so does anything else, as JSON.
+   */
+  answer?: unknown;
+}
 
 /** Options of `send`. */
 export interface SendOptions extends PromptOptions {
@@ -553,6 +611,17 @@ export interface Session<E = AcpSessionUpdate> {
    * wrong later is a `log` element of level `error`, then `idle` with `stopReason: 'error'`.
    */
   send(input: SessionInput, options?: SendOptions): AsyncGenerator<E, void, void>;
+  /**
+   * Answers a call that waits and streams how the turn goes on. Waits for a run in progress, here or in
+   * another process. Calls that wait still are told once more (`repeated`), then the run ends with
+   * `awaiting_client_tool`; otherwise the model goes on.
+   *
+   * A call that was answered is told as a `log` element with the code `E_ALREADY_RESOLVED`, an id that
+   * nobody waits for with `E_RESOURCE`; then `idle` with `stopReason: 'error'`.
+   */
+  respondToolUse(answer: ToolUseAnswer, options?: SendOptions): AsyncGenerator<E, void, void>;
+  /** The same for questions of `AskUserQuestion`. */
+  respondAskUser(answer: AskUserAnswer, options?: SendOptions): AsyncGenerator<E, void, void>;
   /** Sends a message and waits for the end. Rejects with the error of the run. */
   prompt(input: SessionInput, options?: PromptOptions): Promise<PromptResult>;
   /** Stops the run in progress, if any, and waits until it is over. The session stays usable. */
@@ -595,8 +664,48 @@ export interface PromptResult {
   usage: UsageTotals;
   /** Model requests of the run. */
   numTurns: number;
-  /** Calls that wait for a person. */
-  pending: never[];
+  /** Calls that wait for an answer, in the order of the model. */
+  pending: PendingCall[];
+}
+
+/** Keeps calls that wait for an answer. Give one as `toolStore`: classes of your own are welcome. */
+export interface ClientToolResultStore {
+  /** Keeps a record, in the place of the one with its ids. Other fields must be kept too. */
+  put(entry: PendingClientToolResult): MaybePromise<unknown>;
+  get(key: {
+    conversationId: string;
+    toolUseId: string;
+  }): MaybePromise<PendingClientToolResult | null | undefined>;
+  delete(key: { conversationId: string; toolUseId: string }): MaybePromise<unknown>;
+  /** Not called: for programs that look for answers by the name of a tool. */
+  scanRecent?(query: {
+    conversationId: string;
+    toolName: string;
+  }): MaybePromise<PendingClientToolResult | null>;
+}
+
+/** A call that waits for an answer, or has one that the transcript does not have yet. */
+export interface PendingClientToolResult {
+  conversationId: string;
+  toolUseId: string;
+  /** Bare. */
+  toolName: string;
+  toolInput: unknown;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+  result?: { output: unknown; isError: boolean } | null;
+}
+
+/** Keeps calls in the memory of the process. */
+export declare class InMemoryClientToolStore implements ClientToolResultStore {
+  put(entry: PendingClientToolResult): Promise<void>;
+  get(key: { conversationId: string; toolUseId: string }): Promise<PendingClientToolResult | null>;
+  delete(key: { conversationId: string; toolUseId: string }): Promise<void>;
+  /** The newest record of a tool that has a result. */
+  scanRecent(query: {
+    conversationId: string;
+    toolName: string;
+  }): Promise<PendingClientToolResult | null>;
 }
 
 /** Base of every error that the kernel raises itself. */
@@ -1345,6 +1454,55 @@ export type AbortCause = 'abort' | 'signal' | 'close';
 export type RestartReason = 'error_event' | 'network' | 'timeout' | 'truncated';
 
 /**
+ * What a call waits for.
+ */
+export type PendingKind = 'approval' | 'client_tool' | 'question';
+
+/**
+ * A call that waits for a person or another program.
+ */
+export type PendingCall = {
+  toolUseId: string;
+  /**
+   * The bare name for tools of `config.tools`.
+   */
+  toolName: string;
+  /**
+   * What would run.
+   */
+  input: unknown;
+  kind: PendingKind;
+};
+
+/**
+ * One answer that the model suggests.
+ */
+export type AskUserOption = {
+  label: string;
+  description: string;
+  /**
+   * Text that shows what the option would mean.
+   */
+  preview?: string;
+};
+
+/**
+ * One question.
+ */
+export type AskUserItem = {
+  question: string;
+  /**
+   * A label of at most 12 characters.
+   */
+  header: string;
+  options: Array<AskUserOption>;
+  /**
+   * Whether several options may be chosen.
+   */
+  multiSelect: boolean;
+};
+
+/**
  * The type of a text block.
  */
 export type AcpTextType = 'text';
@@ -1368,7 +1526,7 @@ export type AcpChunk = {
 /**
  * How far a call is.
  */
-export type ToolCallStatus = 'in_progress' | 'completed' | 'failed';
+export type ToolCallStatus = 'pending' | 'in_progress' | 'completed' | 'failed';
 
 /**
  * Extension data of the kernel.
@@ -1474,6 +1632,92 @@ export type AcpToolCallUpdate = {
    * The call whose sub-agent made this one.
    */
   parentToolCallId?: string;
+};
+
+/**
+ * Extension data of the kernel about a call that waits.
+ */
+export type PendingOakMeta = {
+  kind: PendingKind;
+  /**
+   * The turn this belongs to.
+   */
+  assistantMessageId: string;
+  /**
+   * Whether an earlier stream told it.
+   */
+  repeated?: true;
+};
+
+/**
+ * Facts about a call that waits.
+ */
+export type AcpPendingMeta = { oak: PendingOakMeta };
+
+/**
+ * A call waits for an answer.
+ */
+export type ToolConfirmUpdate = {
+  toolCallId: string;
+  /**
+   * The turn this belongs to.
+   */
+  assistantMessageId: string;
+  toolName: string;
+  /**
+   * Complete and checked.
+   */
+  input: Record<string, unknown>;
+  _meta: AcpPendingMeta;
+};
+
+/**
+ * A decision that can be made.
+ */
+export type AcpPermissionOption = {
+  optionId: string;
+  name: string;
+  kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
+};
+
+/**
+ * The call that waits.
+ */
+export type AcpPendingToolCall = {
+  toolCallId: string;
+  /**
+   * Name of the tool.
+   */
+  title: string;
+  kind: ToolKind;
+  status: ToolCallStatus;
+  rawInput: Record<string, unknown>;
+};
+
+/**
+ * A call waits for an answer, in the words of ACP.
+ */
+export type RequestPermissionUpdate = {
+  sessionId: string;
+  toolCall: AcpPendingToolCall;
+  /**
+   * What may be decided; empty for a client tool, which waits for a result.
+   */
+  options: Array<AcpPermissionOption>;
+  _meta: AcpPendingMeta;
+};
+
+/**
+ * Questions wait for their answers.
+ */
+export type AskUserUpdate = {
+  toolCallId: string;
+  /**
+   * The turn this belongs to.
+   */
+  assistantMessageId: string;
+  questions: Array<AskUserItem>;
+  _meta: AcpPendingMeta;
 };
 
 /**
@@ -1599,6 +1843,9 @@ export type AcpSessionUpdate =
   | ({ sessionUpdate: 'agent_thought_chunk' } & AcpChunk)
   | ({ sessionUpdate: 'tool_call' } & AcpToolCall)
   | ({ sessionUpdate: 'tool_call_update' } & AcpToolCallUpdate)
+  | ({ sessionUpdate: 'tool_confirm' } & ToolConfirmUpdate)
+  | ({ sessionUpdate: 'request_permission' } & RequestPermissionUpdate)
+  | ({ sessionUpdate: 'ask_user' } & AskUserUpdate)
   | ({ sessionUpdate: 'usage_update' } & AcpUsageUpdate)
   | ({ sessionUpdate: 'log' } & LogUpdate)
   | ({ sessionUpdate: 'agent_phase' } & AgentPhaseUpdate);
@@ -1606,7 +1853,7 @@ export type AcpSessionUpdate =
 /**
  * Why a run ended, in the words of this format.
  */
-export type IdleReason = 'completed' | 'aborted' | 'error';
+export type IdleReason = 'completed' | 'requires_action' | 'aborted' | 'error';
 
 /**
  * One element of the stream in the format `'events'`, except the error, which holds an object.
@@ -1616,6 +1863,33 @@ export type SessionEventData =
   | { type: 'message_complete'; text: string }
   | { type: 'tool_call'; toolUseId: string; toolName: string; input: unknown }
   | { type: 'tool_result'; toolUseId: string; toolName: string; output: unknown; isError: boolean }
+  | {
+      type: 'tool_use_required';
+      toolUseId: string;
+      toolName: string;
+      input: unknown;
+      /**
+       * Whether an earlier stream told it.
+       */
+      repeated?: true;
+    }
+  | {
+      type: 'ask_user_required';
+      toolUseId: string;
+      /**
+       * The first question, and the labels of its options.
+       */
+      question: string;
+      options: Array<string>;
+      /**
+       * All questions.
+       */
+      questions: Array<AskUserItem>;
+      /**
+       * Whether an earlier stream told it.
+       */
+      repeated?: true;
+    }
   | {
       type: 'session_idle';
       reason: IdleReason;

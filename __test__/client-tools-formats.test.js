@@ -149,12 +149,22 @@ test('events: tool_use_required and ask_user_required', async (t) => {
   };
   assert.deepEqual(run.first.filter(isOpen), [call, question]);
   assert.deepEqual(run.again.filter(isOpen), [{ ...call, repeated: true }]);
-  const idle = { type: 'session_idle', reason: 'requires_action', stopReason: 'awaiting_client_tool' };
+  const idle = {
+    type: 'session_idle',
+    reason: 'requires_action',
+    stopReason: 'awaiting_client_tool',
+  };
   assert.deepEqual([run.first.at(-1), run.again.at(-1)], [idle, idle]);
   assert.equal(run.last.at(-1).reason, 'completed');
   const results = run.last.filter(({ type }) => type === 'tool_result');
   assert.deepEqual(results, [
-    { type: 'tool_result', toolUseId: 'toolu_1', toolName: 'pick', output: { n: 1 }, isError: false },
+    {
+      type: 'tool_result',
+      toolUseId: 'toolu_1',
+      toolName: 'pick',
+      output: { n: 1 },
+      isError: false,
+    },
   ]);
 });
 

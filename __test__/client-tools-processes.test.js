@@ -132,18 +132,21 @@ stored('a deleted session leaves no call behind', async (t, settings) => {
   assertEnd(await answer(again, 'toolu_1', 'x'), { stopReason: 'end_turn' });
 });
 
-stored('a copy has no open calls; its next message says that they were not run', async (t, settings) => {
-  const { newAgent, open, results, emulator } = await pausing(t, settings, ['pick']);
-  const agent = newAgent();
-  const session = await open(agent);
-  await collect(session.send('go'));
-  const copy = await agent.resumeSession(await agent.sessions.fork('c'));
-  assertError(await answer(copy, 'toolu_1', 'x'), 'E_RESOURCE', NOT_PENDING);
-  assertEnd(await collect(copy.send('go on')), { stopReason: 'end_turn' });
-  assert.match(results()[0][1], /never delivered/);
-  assertEnd(await answer(session, 'toolu_1', 'x'), { stopReason: 'end_turn' });
-  assert.equal(emulator.requests.length, 3);
-});
+stored(
+  'a copy has no open calls; its next message says that they were not run',
+  async (t, settings) => {
+    const { newAgent, open, results, emulator } = await pausing(t, settings, ['pick']);
+    const agent = newAgent();
+    const session = await open(agent);
+    await collect(session.send('go'));
+    const copy = await agent.resumeSession(await agent.sessions.fork('c'));
+    assertError(await answer(copy, 'toolu_1', 'x'), 'E_RESOURCE', NOT_PENDING);
+    assertEnd(await collect(copy.send('go on')), { stopReason: 'end_turn' });
+    assert.match(results()[0][1], /never delivered/);
+    assertEnd(await answer(session, 'toolu_1', 'x'), { stopReason: 'end_turn' });
+    assert.equal(emulator.requests.length, 3);
+  },
+);
 
 stored('a hidden history changes nothing for a call that waits', async (t, settings) => {
   const { newAgent, open } = await pausing(t, settings, ['pick']);

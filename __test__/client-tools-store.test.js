@@ -21,9 +21,12 @@ import { resultsIn } from './support/gateway.js';
 class MapStore {
   records = new Map();
   calls = [];
+  /** What was put as `result`. */
+  results = [];
 
   async put(entry) {
     this.calls.push('put');
+    this.results.push(entry.result);
     this.records.set(entry.toolUseId, JSON.stringify(entry));
     return entry;
   }
@@ -81,17 +84,17 @@ test('a record has the documented fields and goes when it is answered', async (t
   });
   assert.deepEqual(
     { conversationId, toolUseId, toolName, toolInput, result },
-    { conversationId: 'c', toolUseId: 'toolu_1', toolName: 'pick', toolInput: { city: 'pick' }, result: undefined },
+    {
+      conversationId: 'c',
+      toolUseId: 'toolu_1',
+      toolName: 'pick',
+      toolInput: { city: 'pick' },
+      result: undefined,
+    },
   );
   assert.ok(Math.abs(Date.now() - createdAt) < 60_000);
-  let answered;
-  const put = store.put;
-  store.put = async function (entry) {
-    answered = entry.result;
-    return put.call(this, entry);
-  };
   assertEnd(await answer(session, 'toolu_1', { a: 1 }), { stopReason: 'end_turn' });
-  assert.deepEqual(answered, undefined, 'methods are bound when the agent is made');
+  assert.deepEqual(store.results, [undefined, { output: { a: 1 }, isError: false }]);
   assert.equal(store.records.size, 0);
   assert.deepEqual(store.calls, ['put', 'put', 'delete']);
 });
@@ -101,7 +104,6 @@ test('InMemoryClientToolStore keeps calls over agents of a process', async (t) =
   const store = sessionStore();
   const first = await pausing(t, toolStore, { session: { store } });
   await first.read('go');
-  assert.equal((await first.agent.sessions.get('c'))?.status ?? 'requires_action', 'requires_action');
   await first.agent.close();
   const second = await pausing(t, toolStore, { session: { store } });
   const [record] = (await second.session.getHistory()).slice(-1);
@@ -127,7 +129,12 @@ test('InMemoryClientToolStore is a store of its own right', async () => {
   assert.equal(await store.get({ ...key, conversationId: 'd' }), null);
   await store.delete(key);
   assert.equal(await store.get(key), null);
-  for (const bad of [undefined, {}, { conversationId: 'c' }, { conversationId: 'c', toolUseId: '' }]) {
+  for (const bad of [
+    undefined,
+    {},
+    { conversationId: 'c' },
+    { conversationId: 'c', toolUseId: '' },
+  ]) {
     await assert.rejects(store.get(bad), InvalidConfigError);
   }
 });
@@ -137,7 +144,10 @@ test('calls of one process are known to its other session objects without a stor
   const first = await pausing(t, undefined, { session: { store } });
   const elements = await first.read('go');
   const hints = elements.filter(({ message }) => message?.includes('config.toolStore'));
-  assert.deepEqual(hints.map(({ level }) => level), ['info']);
+  assert.deepEqual(
+    hints.map(({ level }) => level),
+    ['info'],
+  );
   const second = await pausing(t, undefined, { session: { store } });
   assertEnd(await answer(second.session, 'toolu_1', 'x'), { stopReason: 'end_turn' });
   const again = await first.read('go');
@@ -212,7 +222,10 @@ const LIES = {
   'a text': () => 'toolu_1',
   'a list': () => [],
   'a record of another project': (entry) => ({ ...entry, oak: { ...entry.oak, project: 'other' } }),
-  'a record without a version': (entry) => ({ ...entry, oak: { ...entry.oak, version: undefined } }),
+  'a record without a version': (entry) => ({
+    ...entry,
+    oak: { ...entry.oak, version: undefined },
+  }),
 };
 for (const [what, lie] of Object.entries(LIES)) {
   test(`a store that gives ${what} is not believed`, async (t) => {

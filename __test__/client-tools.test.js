@@ -143,10 +143,7 @@ test('of fifty answers at once one wins', async (t) => {
 
 test('FC-D5: a new message supersedes what is open', async (t) => {
   const { session, read, messages } = await pausing(t, ['a', 'b'], {
-    rules: [
-      { when: { user: 'never mind' }, reply: 'As you like.' },
-      ...callsThenRepeats('a', 'b'),
-    ],
+    rules: [{ when: { user: 'never mind' }, reply: 'As you like.' }, ...callsThenRepeats('a', 'b')],
   });
   await read('go');
   await answer(session, 'toolu_2', 'done');
@@ -373,7 +370,8 @@ test('a model that uses the older name of a tool means the tool', async (t) => {
 test('hooks see the start at the pause and the end with the answer', async (t) => {
   const seen = [];
   const hooks = {
-    onToolStart: ({ toolName, toolUseId, input }) => void seen.push(['start', toolName, toolUseId, input]),
+    onToolStart: ({ toolName, toolUseId, input }) =>
+      void seen.push(['start', toolName, toolUseId, input]),
     onToolEnd: ({ toolName, output, isError }) => {
       seen.push(['end', toolName, output, isError]);
       return { updatedOutput: 'changed' };
@@ -437,7 +435,9 @@ test('an answer that waits for its turn can be stopped, and is refused by a clos
     tools: [tool('slow', (_, { signal }) => aborted(signal))],
   });
   const running = session.send('go');
-  for await (const { phase } of { [Symbol.asyncIterator]: () => ({ next: () => running.next() }) }) {
+  for await (const { phase } of {
+    [Symbol.asyncIterator]: () => ({ next: () => running.next() }),
+  }) {
     if (phase === 'tool_executing') break;
   }
   const controller = new AbortController();
@@ -491,8 +491,19 @@ test('the history shows what waits, and later what was answered', async (t) => {
   await read('go');
   const parts = async () => (await session.getHistory()).at(-1).parts;
   const waiting = (at, toolName) => [
-    { type: 'tool_call', toolUseId: `toolu_${at}`, toolName, input: { city: toolName }, status: 'awaiting_approval' },
-    { type: 'tool_approval_required', toolUseId: `toolu_${at}`, toolName, input: { city: toolName } },
+    {
+      type: 'tool_call',
+      toolUseId: `toolu_${at}`,
+      toolName,
+      input: { city: toolName },
+      status: 'awaiting_approval',
+    },
+    {
+      type: 'tool_approval_required',
+      toolUseId: `toolu_${at}`,
+      toolName,
+      input: { city: toolName },
+    },
   ];
   assert.deepEqual(await parts(), [...waiting(1, 'a'), ...waiting(2, 'b')]);
   await answer(session, 'toolu_1', 'one');

@@ -55,11 +55,12 @@ test('row 3: execute that is no function is refused and the tool named', async (
   }
 });
 
-test('row 3: a tool without execute is a client tool, which is not built', async () => {
+test('row 3: a tool without execute is a client tool', async () => {
   const client = { name: 'my_tool', description: 'd', parameters: { type: 'object' } };
-  await unbuilt(offline({ tools: [client] }), 'my_tool', 'execute');
-  const both = { ...client, execute() {}, clientSide: true };
-  await unbuilt(offline({ tools: [both] }), 'my_tool', 'clientSide');
+  createAgent(offline({ tools: [client] }));
+  createAgent(offline({ tools: [{ ...client, execute() {}, clientSide: true }] }));
+  const neither = { ...client, clientSide: false };
+  await invalid(offline({ tools: [neither] }), 'my_tool', 'clientSide', 'execute');
 });
 
 test('row 4: an unknown sandbox provider is not supported yet', async () => {

@@ -12,6 +12,7 @@ const NAMES = [
   'ConfigError',
   'FileSessionStore',
   'HookError',
+  'InMemoryClientToolStore',
   'InMemoryDriver',
   'InvalidConfigError',
   'KernelError',
@@ -95,7 +96,7 @@ test('a session has an id, its user and the calls', async () => {
   assert.match(session.id, /^[0-9a-f-]{36}$/);
   assert.equal(session.userId, 'ann');
   const calls = ['send', 'prompt', 'abort', 'close', 'settled', 'getState', 'flush'];
-  calls.push('getHistory', 'clearHistory');
+  calls.push('getHistory', 'clearHistory', 'respondToolUse', 'respondAskUser');
   for (const call of calls) assert.equal(typeof session[call], 'function', call);
   const state = { conversationId: session.id, schema: 'oak/v1/sessionRef' };
   assert.deepEqual(JSON.parse(await session.getState()), state);
@@ -105,7 +106,7 @@ test('a session has an id, its user and the calls', async () => {
 
 test('documented calls that do not exist yet reject as not built', async () => {
   const session = await entry.createAgent(offline()).startSession({ userId: 'ann' });
-  const streams = ['respondApproval', 'respondToolUse', 'respondAskUser'];
+  const streams = ['respondApproval'];
   const promises = ['snapshotWorkspace', 'restoreWorkspace'];
   for (const call of [...streams, ...promises, 'getRestoreStatus']) {
     const result = session[call]({});

@@ -1,10 +1,17 @@
 /** Type tests: this file only has to compile. */
-import { createAgent, InvalidConfigError, KernelError } from '@cloudbase/open-agent-kernel';
+import {
+  createAgent,
+  InMemoryClientToolStore,
+  InvalidConfigError,
+  KernelError,
+} from '@cloudbase/open-agent-kernel';
 import type {
   AcpSessionUpdate,
   AcpStreamMessage,
   AcpV1SessionUpdate,
   Agent,
+  ClientToolResultStore,
+  PendingCall,
   PromptResult,
   Session,
   SessionEvent,
@@ -63,6 +70,39 @@ createAgent({ model: 'glm-5.1' });
 createAgent({ envId: 'env', model: 'glm-5.1', streamFormat: 'xml' });
 // @ts-expect-error a session needs a user
 agent.startSession({});
+
+// What waits is told in every format, and answered in one way.
+export async function answers(session: Session): Promise<PendingCall[]> {
+  for await (const update of session.send('hi')) {
+    if (update.sessionUpdate === 'tool_confirm') {
+      isTrue<Equal<typeof update.input, Record<string, unknown>>>();
+      session.respondToolUse({ toolUseId: update.toolCallId, output: 1, isError: false });
+    }
+    if (update.sessionUpdate === 'ask_user') {
+      const [{ question, options }] = update.questions;
+      const answer = { answers: { [question]: options.map(({ label }) => label) } };
+      session.respondAskUser({ toolUseId: update.toolCallId, answer }, { throwOnError: true });
+    }
+  }
+  session.send({ type: 'tool_result', toolUseId: 't', output: null });
+  // @ts-expect-error an answer needs an id
+  session.respondToolUse({ output: 1 });
+  return (await session.prompt('hi')).pending;
+}
+export function open(message: AcpStreamMessage, update: AcpV1SessionUpdate, event: SessionEvent) {
+  if (message.method !== 'session/update') isTrue<Equal<typeof message.id, string>>();
+  if (update.sessionUpdate === 'request_permission') update.toolCall.rawInput satisfies object;
+  // @ts-expect-error this format says request_permission
+  if (update.sessionUpdate === 'tool_confirm') return undefined;
+  if (event.type === 'tool_use_required') return event.toolUseId;
+  return event.type === 'ask_user_required' ? event.questions[0]?.header : undefined;
+}
+createAgent({
+  ...base,
+  askUser: { hint: false },
+  toolStore: new InMemoryClientToolStore() satisfies ClientToolResultStore,
+  tools: [{ name: 'pick', description: 'Lets the user pick.', parameters: z.object({}) }],
+});
 
 export const isKernelError = (error: unknown): boolean =>
   error instanceof InvalidConfigError && error instanceof KernelError && error.code !== '';

@@ -8,7 +8,7 @@ use crate::base::crash::crash_point;
 use crate::base::telemetry;
 use crate::error::{ErrorKind, KernelError};
 use crate::protocol::{Json, OpenKind};
-use crate::store::state::{CallAnswer, CallRecord, Claimed};
+use crate::store::state::{CallAnswer, CallRecord};
 use crate::tool::{ToolOutput, answered, fit};
 
 use super::dispatch::{context, told_to_hook};
@@ -67,7 +67,7 @@ impl Run<'_> {
             return Err(already_answered(&reply).into());
         }
         let answer = self.answer(&record, &call, &reply);
-        let Claimed::Won(record) = self.calls.claim(record, answer).await? else {
+        let Some(record) = self.calls.claim(record, answer).await? else {
             return Err(already_answered(&reply).into());
         };
         crash_point!("answer.claimed");
@@ -89,9 +89,8 @@ impl Run<'_> {
     ) -> Result<(CallRecord, StoredCall), Stop> {
         let find = self.calls.find(&reply.tool_use_id);
         let record = self.unless_interrupted(find).await??;
-        let (call, answered) = match transcript.find_call(&reply.tool_use_id) {
-            Some(found) => found,
-            None => return Err(not_pending(reply).into()),
+        let Some((call, answered)) = transcript.find_call(&reply.tool_use_id) else {
+            return Err(not_pending(reply).into());
         };
         if answered != Answered::No {
             if let Some(record) = record {
@@ -157,7 +156,7 @@ impl Run<'_> {
                 Some(record) if waiting == Waiting::Stay => {
                     let open = open_call(&call, record.kind);
                     progress.pending.push(open.clone());
-                    self.tell_open(progress, open, true).await;
+                    self.tell_open(progress, open, true);
                 }
                 Some(record) => self.give_up(transcript, progress, record, &call).await?,
                 // Whoever put it off has given it up.
@@ -180,18 +179,16 @@ impl Run<'_> {
             is_error: true,
             is_superseded: true,
         };
-        let record = match self.calls.claim(record, superseded).await? {
-            Claimed::Won(record) => Some(record),
-            Claimed::Lost => self.calls.find(&call.id).await?,
+        let claimed = match self.calls.claim(record, superseded).await? {
+            None => self.calls.find(&call.id).await?,
+            claimed => claimed,
         };
-        match record {
-            Some(record) => self.finish(transcript, progress, record, call).await,
-            None => {
-                let output = ToolOutput::error(SUPERSEDED);
-                self.dispatch(transcript, progress).record(call, output);
-                Ok(())
-            }
+        if let Some(record) = claimed {
+            return self.finish(transcript, progress, record, call).await;
         }
+        let output = ToolOutput::error(SUPERSEDED);
+        self.dispatch(transcript, progress).record(call, output);
+        Ok(())
     }
 
     /// Writes the answer that a record has into the transcript, and removes the record.

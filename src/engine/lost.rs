@@ -7,6 +7,7 @@ use crate::protocol::{Body, ContentBlock, Json};
 use crate::tool::{ToolOutput, ToolSet};
 
 use super::Transcript;
+use super::open::pauses;
 use super::repair::UNKNOWN_OUTCOME;
 use super::run::{Progress, Run, Stop};
 use super::transcript::StoredCall;
@@ -37,7 +38,7 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let mut again = Vec::new();
         for call in lost {
-            if self.pauses(&call, &progress.offer.tools) {
+            if pauses(&call, &progress.offer.tools) {
                 let result = ContentBlock::result_text(&call.id, NOT_DELIVERED, true);
                 transcript.append_result(&call, result, None);
                 continue;

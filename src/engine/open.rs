@@ -25,9 +25,8 @@ impl Run<'_> {
         unreadable: &[String],
     ) -> Result<(), Stop> {
         let tools = progress.offer.tools.clone();
-        let (others, here): (Vec<_>, Vec<_>) = calls
-            .into_iter()
-            .partition(|call| self.pauses(call, &tools));
+        let (others, here): (Vec<_>, Vec<_>) =
+            calls.into_iter().partition(|call| pauses(call, &tools));
         let ran = self
             .dispatch(transcript, progress)
             .run(here, unreadable)
@@ -52,7 +51,7 @@ impl Run<'_> {
         self.dispatch(transcript, progress)
             .skip_all(others.collect());
         for call in progress.pending.clone() {
-            self.tell_open(progress, call, false).await;
+            self.tell_open(progress, call, false);
         }
         opened
     }
@@ -113,7 +112,7 @@ impl Run<'_> {
     }
 
     /// Tells that a call waits.
-    pub(super) async fn tell_open(&self, progress: &mut Progress, call: OpenCall, repeated: bool) {
+    pub(super) fn tell_open(&self, progress: &mut Progress, call: OpenCall, repeated: bool) {
         progress
             .announced
             .retain(|announced| *announced.id != *call.tool_use_id);
@@ -128,12 +127,12 @@ impl Run<'_> {
             Body::ClientToolOpen { call, repeated }
         });
     }
+}
 
-    /// Whether a call is answered outside of the run.
-    pub(super) fn pauses(&self, call: &StoredCall, tools: &ToolSet) -> bool {
-        let tool = tools.get(&call.name);
-        tool.is_some_and(|tool| tool.spec().origin.pauses())
-    }
+/// Whether a call is answered outside of the run.
+pub(super) fn pauses(call: &StoredCall, tools: &ToolSet) -> bool {
+    let tool = tools.get(&call.name);
+    tool.is_some_and(|tool| tool.spec().origin.pauses())
 }
 
 /// What became of a call that is answered outside.

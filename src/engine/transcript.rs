@@ -353,9 +353,10 @@ fn stored_call(block: &ContentBlock, entry: &Entry) -> Option<StoredCall> {
 
 fn answered_by(entry: &Entry) -> Answered {
     let mark = entry.extra.get("oak").map(|oak| &oak["kind"]);
-    match mark.is_some_and(|kind| kind == ANSWER) {
-        true => Answered::Outside,
-        false => Answered::Yes,
+    if mark.is_some_and(|kind| kind == ANSWER) {
+        Answered::Outside
+    } else {
+        Answered::Yes
     }
 }
 

@@ -19,10 +19,10 @@ const MAX_TIMEOUT_MS: u64 = 7 * 24 * 3_600 * 1_000;
 
 /// The tools of an agent. `asks`: whether the model may ask the user.
 pub fn check(config: &Fields<'_>, asks: bool, host: &Arc<dyn Host>) -> Result<ToolSet> {
-    let built_in: Vec<Arc<dyn Tool>> = match asks {
-        true => vec![Arc::new(AskUser::new()?)],
-        false => Vec::new(),
-    };
+    let mut built_in: Vec<Arc<dyn Tool>> = Vec::new();
+    if asks {
+        built_in.push(Arc::new(AskUser::new()?));
+    }
     let Some(list) = config.array("tools")? else {
         return ToolSet::new(built_in);
     };

@@ -402,7 +402,7 @@ mod tests {
             body: end,
         };
         assert_eq!(
-            serde_json::to_value(render(&update, Spelling::Raw, true)).unwrap(),
+            serde_json::to_value(render(&update, "s", Spelling::Raw, true)).unwrap(),
             json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed", "rawOutput": "no",
                 "content": [{"type": "content", "content": {"type": "text", "text": "no"}}]})
         );

@@ -65,15 +65,6 @@ pub struct CallAnswer {
     pub is_superseded: bool,
 }
 
-/// What became of an attempt to answer a call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Claimed {
-    /// The record has the answer now.
-    Won(CallRecord),
-    /// Somebody was faster.
-    Lost,
-}
-
 impl CallRecord {
     /// The record that a store keeps.
     fn read(stored: StateRecord) -> Self {
@@ -172,8 +163,12 @@ impl CallRecords {
         }))
     }
 
-    /// Writes the answer of an open call, unless it has one.
-    pub async fn claim(&self, record: CallRecord, answer: CallAnswer) -> Result<Claimed> {
+    /// Writes the answer of an open call; gives the record with it. None when somebody was faster.
+    pub async fn claim(
+        &self,
+        record: CallRecord,
+        answer: CallAnswer,
+    ) -> Result<Option<CallRecord>> {
         let claim = id::random();
         let mut stored = record.stored;
         let expected = stored.version;
@@ -189,13 +184,13 @@ impl CallRecords {
         Ok(match swapped {
             Swapped::Done(version) => {
                 stored.version = version;
-                Claimed::Won(CallRecord::read(stored))
+                Some(CallRecord::read(stored))
             }
             // A change that reported an error may have landed all the same.
             Swapped::Conflict(Some(found)) if found.data["claim"] == *claim => {
-                Claimed::Won(CallRecord::read(found))
+                Some(CallRecord::read(found))
             }
-            Swapped::Conflict(_) => Claimed::Lost,
+            Swapped::Conflict(_) => None,
         })
     }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub use calls::{CallAnswer, CallRecord, CallRecords, Claimed, waiting};
+pub use calls::{CallAnswer, CallRecord, CallRecords, waiting};
 pub use file::FileState;
 pub use lease::{Lease, LeaseKey, LeaseTimes, Owner};
 pub use memory::MemoryState;
