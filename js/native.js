@@ -1,5 +1,6 @@
 /**
- * Loads the addon: the file beside the package, else the package of this platform.
+ * Loads the addon: the file beside the package, else the package of this platform. The program
+ * `oak-helper` lies beside the addon.
  *
  * @module
  */
@@ -18,19 +19,24 @@ function targets() {
   return [process.platform === 'win32' ? `${base}-msvc` : base];
 }
 
+/** The addon, and where the helper of the same build is. */
 function load() {
   const failures = [];
   for (const target of targets()) {
     const file = fileURLToPath(new URL(`../open-agent-kernel.${target}.node`, import.meta.url));
     if (existsSync(file)) {
       const addon = attempt(file, failures);
-      if (addon) return { addon, file };
+      if (addon) return { addon, helper: helperBeside(file, target) };
     }
     const name = `${PACKAGE}-${target}`;
     const addon = attempt(name, failures);
-    if (addon) return { addon, file: require.resolve(name) };
+    if (addon) return { addon, helper: helperBeside(require.resolve(name), target) };
   }
   throw unloadable(failures);
+}
+
+function helperBeside(file, target) {
+  return join(dirname(file), `oak-helper.${target}`);
 }
 
 function attempt(path, failures) {
@@ -59,9 +65,9 @@ function unloadable(failures) {
   return error;
 }
 
-const { addon, file } = load();
+const { addon, helper } = load();
 
 export const native = addon;
 
-/** The program that starts child processes; it stands beside the addon. */
-export const helperPath = join(dirname(file), 'oak-helper');
+/** Where the program that starts children is expected; whether it is there shows when it is needed. */
+export const helperPath = helper;

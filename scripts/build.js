@@ -1,5 +1,5 @@
 /**
- * Builds the addon and the entry: `node scripts/build.js [--release]`.
+ * Builds the addon, `oak-helper` and the entry: `node scripts/build.js [--release]`.
  *
  * The entry is one file made of `index.js` and `js/`: loading thirty modules takes longer than loading
  * the addon.
@@ -7,7 +7,15 @@
  * @module
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -19,21 +27,39 @@ const LIBRARY = {
   win32: 'open_agent_kernel.dll',
 };
 
+const HELPER = 'oak-helper';
+/** The helper runs on every Linux of its architecture, whatever C library that has. */
+const STATIC = process.platform === 'linux' ? ['-C', 'target-feature=+crt-static'] : [];
+
 /**
- * Compiles what is stale (cargo decides) and puts the addon and the entry into the checkout.
+ * Compiles what is stale (cargo decides) and puts the addon, the helper and the entry into the checkout.
  *
  * @param {{ release?: boolean }} [options]
  * @returns {Promise<string>} path of the addon
  */
 export async function build({ release = false } = {}) {
   requireCargo();
-  await compile(release);
-  const profile = release ? 'release' : 'debug';
+  const built = join(targetDir, release ? 'release' : 'debug');
+  const flags = release ? ['--release'] : devFeatures;
+  await cargo(['build', '--lib', ...flags], 'the addon did not compile');
   const library = LIBRARY[process.platform] ?? 'libopen_agent_kernel.so';
   const addon = join(root, addonName());
-  install(readFileSync(join(targetDir, profile, library)), addon);
+  install(readFileSync(join(built, library)), addon);
+  // Children are not built for Windows yet.
+  if (process.platform !== 'win32') await buildHelper(built, flags);
   install(await bundle(), join(root, 'dist', 'index.js'));
   return addon;
+}
+
+async function buildHelper(built, flags) {
+  // Cargo keeps it apart from the dynamic one of `cargo build`: neither makes the other stale.
+  await cargo(
+    ['rustc', '--bin', HELPER, ...flags, '--', ...STATIC],
+    `${HELPER} did not compile (on Linux it needs a static C library: libc6-dev, glibc-static)`,
+  );
+  const helper = join(root, `${HELPER}.${target()}`);
+  install(readFileSync(join(built, HELPER)), helper);
+  chmodSync(helper, 0o755);
 }
 
 async function bundle() {
@@ -53,7 +79,11 @@ async function bundle() {
 
 /** @returns {string} file name of the addon on this platform, in the spelling of napi-rs */
 export function addonName() {
-  return `open-agent-kernel.${process.platform}-${process.arch}${abi()}.node`;
+  return `open-agent-kernel.${target()}.node`;
+}
+
+function target() {
+  return `${process.platform}-${process.arch}${abi()}`;
 }
 
 function abi() {
@@ -62,8 +92,8 @@ function abi() {
   return process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl';
 }
 
-function compile(release) {
-  const args = ['build', '--lib', ...(release ? ['--release'] : devFeatures)];
+/** Runs cargo without the line that tells of nothing. */
+function cargo(args, failure) {
   const stdio = ['ignore', 'inherit', 'pipe'];
   const child = spawn('cargo', args, { cwd: root, env: cargoEnv, stdio });
   createInterface({ input: child.stderr }).on('line', (line) => {
@@ -74,7 +104,7 @@ function compile(release) {
     child.once('error', reject);
     child.once('close', (code) => {
       if (code === 0) resolve();
-      else reject(new ScriptError('the addon did not compile'));
+      else reject(new ScriptError(failure));
     });
   });
 }

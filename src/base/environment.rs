@@ -14,8 +14,8 @@ pub const VARIABLES: &[&str] = &[
     "HOME",
     "OAK_DEBUG",
     "OAK_EMULATOR_HUB",
-    "OAK_HELPER_PATH",
     "NODE_ENV",
+    "OAK_HELPER_PATH",
     "HTTPS_PROXY",
     "https_proxy",
     "HTTP_PROXY",
@@ -77,14 +77,15 @@ pub struct Environment {
     pub emulator_hub: Option<String>,
     /// Whether `NODE_ENV` is `production`.
     pub is_production: bool,
+    /// Where the program `oak-helper` is: `OAK_HELPER_PATH`, else where the package has it. None when the
+    /// environment is not that of the JavaScript entry.
+    pub helper_path: Option<String>,
     /// Proxy for `https` addresses.
     pub https_proxy: Option<String>,
     /// Proxy for `http` addresses.
     pub http_proxy: Option<String>,
     /// Hosts that are reached without a proxy.
     pub no_proxy: Option<String>,
-    /// Where the program `oak-helper` is.
-    pub helper_path: Option<String>,
     /// The variables that child processes get.
     pub children: Vec<(String, String)>,
 }

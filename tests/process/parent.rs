@@ -5,11 +5,10 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Mark, eventually, itself};
-use crate::tree::wild;
+use crate::tree::{WILD_COUNT, wild};
 
 /// The name of the mark, for a test that is to be the parent.
 const PARENT: &str = "OAK_TEST_PARENT";
-const WILD_COUNT: usize = 6;
 
 /// In the parent: starts a tree and waits for its end. Elsewhere nothing.
 async fn be_the_parent(then: impl Future<Output = ()>) -> bool {

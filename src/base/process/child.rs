@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
@@ -87,7 +88,8 @@ impl Child {
     }
 
     /// Ends the tree: SIGTERM to all of it, SIGKILL after the grace. Resolves when nothing is left, at
-    /// the latest a few seconds after the grace. The streams that are still here are closed first.
+    /// the latest a few seconds after the grace. Standard input is closed first, if it is still here;
+    /// what comes on the streams that are here is read and lost.
     pub async fn end(self) -> ExitStatus {
         let grace = self.handle.grace;
         self.end_within(grace).await
@@ -105,21 +107,31 @@ impl Child {
             stderr,
             handle,
         } = self;
-        drop((stdin, stdout, stderr));
+        drop(stdin);
         // A task that is gone has nothing to end.
         let _ = handle.ends.send(grace);
-        handle.reach(|life| matches!(life, Life::Gone(_))).await
+        let mut gone = pin!(handle.reach(|life| matches!(life, Life::Gone(_))));
+        // A program that has something to say at its end must meet neither a full nor a closed pipe.
+        let discard = async { tokio::join!(discard(stdout), discard(stderr)) };
+        tokio::select! {
+            status = &mut gone => status,
+            _ = discard => gone.await,
+        }
+    }
+}
+
+async fn discard(stream: Option<pipe::Receiver>) {
+    if let Some(mut stream) = stream {
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
 }
 
 impl Handle {
     async fn reach(&self, stage: impl Fn(Life) -> bool) -> ExitStatus {
         let mut life = self.life.clone();
-        let reached = life.wait_for(|life| stage(*life)).await;
         // An error: the runtime was shut down, and the task with it.
-        reached
-            .ok()
-            .and_then(|life| life.status())
-            .unwrap_or(ExitStatus::Unknown)
+        let _ = life.wait_for(|life| stage(*life)).await;
+        let status = life.borrow().status();
+        status.unwrap_or(ExitStatus::Unknown)
     }
 }
