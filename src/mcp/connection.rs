@@ -23,9 +23,11 @@ use tokio::sync::watch;
 
 use super::diagnosis::Diagnosis;
 use super::listing::Pages;
+use super::transport::SESSION_ENDED;
 use super::wire::{OpenGuard, Wire};
 use crate::base::clock::SharedClock;
 use crate::base::text::excerpt;
+use crate::error::KernelError;
 use crate::protocol::{Json, JsonMap};
 use crate::tool::Progress;
 
@@ -53,6 +55,8 @@ pub enum Fault {
     Refused { code: i32, message: String },
     /// The request did not reach the server, or its answer means nothing.
     Failed(String),
+    /// The server has forgotten the connection: it did not work on the request.
+    Forgotten(String),
 }
 
 impl fmt::Display for Fault {
@@ -60,7 +64,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Gone => f.write_str("is not connected"),
             Self::Refused { code, message } => write!(f, "answered with error {code}: {message}"),
-            Self::Failed(why) => write!(f, "failed: {why}"),
+            Self::Failed(why) | Self::Forgotten(why) => write!(f, "failed: {why}"),
         }
     }
 }
@@ -112,7 +116,7 @@ pub struct Connection {
 }
 
 /// One call of a tool.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ToolCall<'a> {
     pub name: &'a str,
     pub arguments: JsonMap,
@@ -253,6 +257,9 @@ impl Connection {
     }
 
     async fn explain(&self, error: ServiceError) -> Fault {
+        if let Some(known) = known(&error) {
+            return self.explain_known(known).await;
+        }
         match error {
             ServiceError::McpError(error) => Fault::Refused {
                 code: error.code.0,
@@ -268,6 +275,28 @@ impl Connection {
             }
             other => Fault::Failed(told(&other)),
         }
+    }
+
+    async fn explain_known(&self, error: &KernelError) -> Fault {
+        let message = excerpt(error.message(), MESSAGE_LENGTH);
+        if !error.details().contains_key(SESSION_ENDED) {
+            return Fault::Failed(message);
+        }
+        // Who asks again must not be given this connection.
+        tokio::select! {
+            biased;
+            () = self.diagnosis.over() => {}
+            () = self.clock.sleep(REASON_TIME) => {}
+        }
+        Fault::Forgotten(message)
+    }
+}
+
+/// The error of a transport that says itself what happened.
+fn known(error: &ServiceError) -> Option<&KernelError> {
+    match error {
+        ServiceError::TransportSend(error) => error.error.downcast_ref(),
+        _ => None,
     }
 }
 

@@ -184,14 +184,16 @@ impl Server {
         }
     }
 
-    /// Calls a tool. Connects first when there is no connection, once.
+    /// Calls a tool. Connects first when there is no connection, once; calls again, once, when the
+    /// server has forgotten the connection.
     pub async fn call(self: &Arc<Self>, call: ToolCall<'_>) -> Result<Json> {
         let tool = call.name;
-        let live = self.connected().await.map_err(|error| {
-            let message = format!("the tool \"{tool}\" was not called: {}", error.message());
-            KernelError::new(ErrorKind::McpServer, message)
-        })?;
-        let result = live.connection.call(call).await;
+        let mut live = self.connected_for(tool).await?;
+        let mut result = live.connection.call(call.clone()).await;
+        if matches!(result, Err(Fault::Forgotten(_))) {
+            live = self.connected_for(tool).await?;
+            result = live.connection.call(call).await;
+        }
         if matches!(result, Ok(_) | Err(Fault::Refused { .. })) {
             self.state().strikes = 0;
         }
@@ -204,6 +206,13 @@ impl Server {
                 }
                 fault => format!("{fault} (call of the tool \"{tool}\")"),
             })
+        })
+    }
+
+    async fn connected_for(self: &Arc<Self>, tool: &str) -> Result<Arc<Live>> {
+        self.connected().await.map_err(|error| {
+            let message = format!("the tool \"{tool}\" was not called: {}", error.message());
+            KernelError::new(ErrorKind::McpServer, message)
         })
     }
 
