@@ -1,5 +1,4 @@
 /** What `config.mcpServers` accepts, refuses and warns about. Nothing is started. */
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { InvalidConfigError, NotImplementedError, createAgent } from '../index.js';

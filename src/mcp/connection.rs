@@ -21,13 +21,12 @@ use rmcp::service::{
 use rmcp::transport::Transport;
 use tokio::sync::watch;
 
-use super::diagnosis::Diagnosis;
+use super::diagnosis::{Diagnosis, causes};
 use super::listing::Pages;
 use super::transport::SESSION_ENDED;
-use super::wire::{OpenGuard, Wire};
+use super::wire::{OpenGuard, Receipt, Wire};
 use crate::base::clock::SharedClock;
 use crate::base::text::excerpt;
-use crate::error::KernelError;
 use crate::protocol::{Json, JsonMap};
 use crate::tool::Progress;
 
@@ -37,8 +36,8 @@ const CLIENT_NAME: &str = "open-agent-kernel";
 const TOOL_USE_ID: &str = "claudecode/toolUseId";
 /// Time for telling a server that a request was given up.
 const CANCEL_TIME: Duration = Duration::from_secs(5);
-/// Time for learning why a connection broke.
-const REASON_TIME: Duration = Duration::from_secs(1);
+/// Time for learning whether a connection broke, and why.
+const REASON_TIME: Duration = Duration::from_millis(500);
 /// Time for closing, the end of a child included.
 const CLOSE_TIME: Duration = Duration::from_secs(10);
 /// Most characters of a message of the server.
@@ -155,7 +154,7 @@ impl Connection {
         tokio::select! {
             biased;
             sent = sent => if let Err(error) = sent {
-                return Err(self.explain(error).await);
+                return Err(Fault::Failed(causes(&error)));
             },
             () = self.diagnosis.over() => return Err(Fault::Gone),
         }
@@ -225,10 +224,12 @@ impl Connection {
     /// One request. When the wait is given up the server is told, if the request may be cancelled.
     async fn request(
         &self,
-        request: ClientRequest,
+        mut request: ClientRequest,
         meta: Option<RequestMetaObject>,
         may_cancel: bool,
     ) -> Result<Json, Fault> {
+        let receipt = Receipt::default();
+        request.extensions_mut().insert(receipt.clone());
         let mut options = PeerRequestOptions::no_options();
         options.meta = meta;
         let work = async {
@@ -245,77 +246,61 @@ impl Connection {
         let response = tokio::select! {
             biased;
             response = work => response,
-            () = self.diagnosis.over() => return Err(Fault::Gone),
+            () = self.diagnosis.over() => Err(ServiceError::TransportClosed),
         };
         match response {
             Ok(ServerResult::CustomResult(result)) => Ok(result.0),
             Ok(result) => {
                 serde_json::to_value(result).map_err(|error| Fault::Failed(error.to_string()))
             }
-            Err(error) => Err(self.explain(error).await),
+            Err(error) => Err(self.explain(error, &receipt).await),
         }
     }
 
-    async fn explain(&self, error: ServiceError) -> Fault {
-        if let Some(known) = known(&error) {
-            return self.explain_known(known).await;
-        }
+    async fn explain(&self, error: ServiceError, receipt: &Receipt) -> Fault {
         match error {
             ServiceError::McpError(error) => Fault::Refused {
                 code: error.code.0,
                 message: excerpt(error.message.trim(), MESSAGE_LENGTH),
             },
             ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
-                // A broken connection says more about itself in a moment.
-                tokio::select! {
-                    biased;
-                    () = self.diagnosis.over() => Fault::Gone,
-                    () = self.clock.sleep(REASON_TIME) => Fault::Failed(told(&error)),
-                }
+                self.explain_loss(receipt).await
             }
-            other => Fault::Failed(told(&other)),
+            other => Fault::Failed(causes(&other)),
         }
     }
 
-    async fn explain_known(&self, error: &KernelError) -> Fault {
-        let message = excerpt(error.message(), MESSAGE_LENGTH);
-        if !error.details().contains_key(SESSION_ENDED) {
-            return Fault::Failed(message);
+    /// A broken connection says more about itself in a moment.
+    async fn explain_loss(&self, receipt: &Receipt) -> Fault {
+        if self.diagnosis.reason().is_none() {
+            self.soon(receipt.known()).await;
         }
-        // Who asks again must not be given this connection.
+        let Some(error) = receipt.error() else {
+            return Fault::Gone;
+        };
+        let is_forgotten = error.details().contains_key(SESSION_ENDED);
+        if is_forgotten || error.status().is_none() {
+            // Who asks again must not be given this connection.
+            self.soon(self.diagnosis.over()).await;
+        }
+        if self.diagnosis.reason().is_some() {
+            return Fault::Gone;
+        }
+        let message = excerpt(error.message(), MESSAGE_LENGTH);
+        if is_forgotten {
+            Fault::Forgotten(message)
+        } else {
+            Fault::Failed(message)
+        }
+    }
+
+    async fn soon(&self, work: impl Future<Output = ()>) {
         tokio::select! {
             biased;
-            () = self.diagnosis.over() => {}
+            () = work => {}
             () = self.clock.sleep(REASON_TIME) => {}
         }
-        Fault::Forgotten(message)
     }
-}
-
-/// The error of a transport that says itself what happened.
-fn known(error: &ServiceError) -> Option<&KernelError> {
-    match error {
-        ServiceError::TransportSend(error) => error.error.downcast_ref(),
-        _ => None,
-    }
-}
-
-/// An error with its causes, without the names of our own types.
-fn told(error: &ServiceError) -> String {
-    let cause: &dyn std::error::Error = match error {
-        ServiceError::TransportSend(error) => error.error.as_ref(),
-        other => other,
-    };
-    let mut text = cause.to_string();
-    let mut source = cause.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    excerpt(&text, MESSAGE_LENGTH)
 }
 
 fn client_info() -> ClientConfig {

@@ -1,15 +1,17 @@
 //! What is known of a connection when it fails: why it ended, and what the server wrote last.
 
 use std::collections::VecDeque;
+use std::error::Error;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::base::secret::Secret;
+use crate::base::text::excerpt;
 
 /// Bytes of the server's output that are kept.
 const KEPT: usize = 8 * 1024;
-/// Characters of it that a message shows.
+/// Characters of it that a message shows; the same for an error.
 const SHOWN: usize = 2_000;
 
 /// Collects what a message about a failure should say.
@@ -46,6 +48,18 @@ impl Diagnosis {
         self.ended.cancel();
     }
 
+    /// The same, unless the connection is over already.
+    pub fn end_now(&self, reason: &str) {
+        if !self.is_over() {
+            self.end(reason);
+        }
+    }
+
+    /// Says that the connection is over, for no reason that is known here.
+    pub fn close(&self) {
+        self.ended.cancel();
+    }
+
     /// Whether the connection is over.
     pub fn is_over(&self) -> bool {
         self.ended.is_cancelled()
@@ -56,9 +70,14 @@ impl Diagnosis {
         self.ended.cancelled().await;
     }
 
-    /// Why the connection is over.
-    pub fn reason(&self) -> &str {
-        self.reason.get().map_or("is not connected", String::as_str)
+    /// Why the connection is over, as far as it is known.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.get().map(String::as_str)
+    }
+
+    /// The same, in words in any case.
+    pub fn told_reason(&self) -> &str {
+        self.reason().unwrap_or("closed the connection")
     }
 
     /// What happened, with the end of what the server wrote.
@@ -76,7 +95,8 @@ impl Diagnosis {
         self.redact(message)
     }
 
-    fn redact(&self, message: String) -> String {
+    /// The message without secrets.
+    pub fn redact(&self, message: String) -> String {
         let hide = |text: String, secret: &Secret| secret.redact(&text);
         self.secrets.iter().fold(message, hide)
     }
@@ -85,6 +105,20 @@ impl Diagnosis {
         // Bytes: whole after every statement.
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An error with its causes.
+pub fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    excerpt(&text, SHOWN)
 }
 
 #[cfg(test)]
@@ -117,9 +151,12 @@ mod tests {
     fn the_first_reason_stays() {
         let diagnosis = Diagnosis::default();
         assert!(!diagnosis.is_over());
+        diagnosis.close();
+        diagnosis.end_now("was disconnected");
+        assert!(diagnosis.is_over());
+        assert_eq!(diagnosis.told_reason(), "closed the connection");
         diagnosis.end("exited with code 1");
         diagnosis.end("was disconnected");
-        assert!(diagnosis.is_over());
-        assert_eq!(diagnosis.reason(), "exited with code 1");
+        assert_eq!(diagnosis.reason(), Some("exited with code 1"));
     }
 }

@@ -201,10 +201,13 @@ impl Server {
             let diagnosis = live.connection.diagnosis();
             self.error(&match fault {
                 Fault::Gone => {
-                    let what = format!("{} while it ran the tool \"{tool}\"", diagnosis.reason());
+                    let what = format!(
+                        "{} while it ran the tool \"{tool}\"",
+                        diagnosis.told_reason()
+                    );
                     diagnosis.describe(&what)
                 }
-                fault => format!("{fault} (call of the tool \"{tool}\")"),
+                fault => diagnosis.redact(format!("{fault} (call of the tool \"{tool}\")")),
             })
         })
     }
@@ -285,7 +288,7 @@ impl Server {
             })?;
             let told = |step: &str, fault: &Fault| {
                 self.error(&diagnosis.describe(&match fault {
-                    Fault::Gone => format!("{} before it answered {step}", diagnosis.reason()),
+                    Fault::Gone => format!("{} before it answered {step}", diagnosis.told_reason()),
                     fault => format!("{fault} ({step})"),
                 }))
             };
@@ -402,7 +405,7 @@ impl Server {
         if !diagnosis.is_over() {
             return;
         }
-        let error = self.error(&diagnosis.describe(diagnosis.reason()));
+        let error = self.error(&diagnosis.describe(diagnosis.told_reason()));
         self.change(|state| {
             if !matches!(&state.phase, Phase::Ready(current) if Arc::ptr_eq(current, &live)) {
                 return;

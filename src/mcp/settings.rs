@@ -77,15 +77,17 @@ impl Target {
 
     /// Values that no message may show.
     pub(super) fn secrets(&self) -> Vec<Secret> {
-        let given = match self {
-            Self::Stdio(program) => &program.env,
-            Self::Http { headers, .. } | Self::Sse { headers, .. } => headers,
+        let (given, url) = match self {
+            Self::Stdio(program) => (&program.env, None),
+            Self::Http { headers, url } | Self::Sse { headers, url } => (headers, Some(url)),
             Self::InProcess(_) => return Vec::new(),
         };
-        let values = given.iter().map(|(_, value)| value);
+        // Keys are also given in addresses, and errors of HTTP show those.
+        let query = url.and_then(|url| url.query()).map(Secret::new);
+        let values = given.iter().map(|(_, value)| value.clone());
         values
+            .chain(query)
             .filter(|value| value.expose().len() >= SECRET_LENGTH)
-            .cloned()
             .collect()
     }
 }

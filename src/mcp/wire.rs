@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::error::Error;
+use std::sync::{Arc, OnceLock};
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -16,8 +17,10 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::json;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-use super::diagnosis::Diagnosis;
+use super::diagnosis::{Diagnosis, causes};
+use crate::error::{ErrorKind, KernelError};
 use crate::protocol::{Json, JsonMap};
 use crate::tool::Progress;
 
@@ -38,6 +41,39 @@ impl OpenGuard {
 impl Drop for OpenGuard {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open -= 1);
+    }
+}
+
+/// Goes with a request and says why it did not reach the server: when the connection breaks at the same
+/// time, nobody else knows.
+#[derive(Clone, Debug, Default)]
+pub struct Receipt(Arc<Loss>);
+
+#[derive(Debug, Default)]
+struct Loss {
+    error: OnceLock<KernelError>,
+    known: CancellationToken,
+}
+
+impl Receipt {
+    fn lost(&self, error: &(dyn Error + 'static)) {
+        let error = error
+            .downcast_ref::<KernelError>()
+            .cloned()
+            .unwrap_or_else(|| KernelError::new(ErrorKind::McpServer, causes(error)));
+        // A request is sent once.
+        let _ = self.0.error.set(error);
+        self.0.known.cancel();
+    }
+
+    /// Waits until the request is lost.
+    pub async fn known(&self) {
+        self.0.known.cancelled().await;
+    }
+
+    /// Why the request is lost.
+    pub fn error(&self) -> Option<&KernelError> {
+        self.0.error.get()
     }
 }
 
@@ -90,13 +126,25 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
         self.routes.sent(&message);
-        self.inner.send(message)
+        let receipt = match &message {
+            JsonRpcMessage::Request(message) => message.request.extensions().get::<Receipt>(),
+            _ => None,
+        };
+        let receipt = receipt.cloned();
+        let sending = self.inner.send(message);
+        async move {
+            let sent = sending.await;
+            if let (Err(error), Some(receipt)) = (&sent, receipt) {
+                receipt.lost(error);
+            }
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let Some(message) = self.inner.receive().await else {
-                self.diagnosis.end("closed the connection");
+                self.diagnosis.close();
                 return None;
             };
             match message {
@@ -117,7 +165,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
     }
 
     async fn close(&mut self) -> Result<(), T::Error> {
-        self.diagnosis.end("was disconnected");
+        self.diagnosis.end_now("was disconnected");
         self.inner.close().await
     }
 }
@@ -125,7 +173,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Wire<T> {
 impl<T> Drop for Wire<T> {
     fn drop(&mut self) {
         // Nothing may wait for a connection that nobody reads.
-        self.diagnosis.end("was disconnected");
+        self.diagnosis.end_now("was disconnected");
     }
 }
 
