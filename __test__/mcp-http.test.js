@@ -74,12 +74,12 @@ for (const type of ['http', 'sse']) {
     const { elements, blocks } = await results(gateway);
     assert.match(textOfResult(blocks[0]), /completed\. Duration: 0\.6 seconds, Steps: 3\./);
     const reports = elements.filter(
-      ({ sessionUpdate, status, toolCallId }) =>
-        sessionUpdate === 'tool_call_update' &&
-        status === 'in_progress' &&
-        toolCallId === 'toolu_0',
+      ({ status, content }) => status === 'in_progress' && content !== undefined,
     );
-    assert.ok(JSON.stringify(reports).includes('"progress":2'), JSON.stringify(reports));
+    assert.deepEqual(
+      reports.map(({ content }) => JSON.parse(content[0].content.text)),
+      [1, 2, 3].map((progress) => ({ progress, total: 3 })),
+    );
   });
 
   test(`${type}: what a tool refuses is told to the model`, async (t) => {
@@ -127,6 +127,28 @@ for (const type of ['http', 'sse']) {
     blocks.forEach((block, at) =>
       assert.match(textOfResult(block), new RegExp(`is ${2 * at}\\.$`)),
     );
+    const greetings = gateway.server.output().match(/Session initialized|Client Connected/g);
+    assert.equal(greetings.length, 1);
+  });
+
+  test(`${type}: a call that is stopped ends at once, and the connection stays`, async (t) => {
+    const gateway = await everything(t, type, [
+      ['trigger-long-running-operation', { duration: 60, steps: 600 }],
+    ]);
+    const stopper = new AbortController();
+    const seen = [];
+    for await (const element of gateway.session.send('go', { signal: stopper.signal })) {
+      seen.push(element);
+      if (element.status === 'in_progress' && element.content) stopper.abort();
+    }
+    assert.equal(seen.at(-1).stopReason, 'aborted');
+    const gone = gateway.emulator.requests.length;
+    const other = await gateway.agent.startSession({ userId: 'bob' });
+    const stream = other.send('go');
+    for await (const element of stream) if (element.content) break;
+    assert.ok(gateway.emulator.requests.length > gone);
+    const greetings = gateway.server.output().match(/Session initialized|Client Connected/g);
+    assert.equal(greetings.length, 1);
   });
 }
 
