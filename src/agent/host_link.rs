@@ -40,14 +40,13 @@ pub fn link_factory(
     value: &Json,
     host: &Arc<dyn Host>,
 ) -> Result<Arc<dyn LinkFactory>> {
-    let fields = Fields::of(path, value)?;
-    let needed = |name: &'static str| {
-        fields.function(name)?.ok_or_else(|| {
-            KernelError::invalid(format!(
-                "{path} must be an MCP server object: one with connect() and close()"
-            ))
-        })
+    let refused = || {
+        KernelError::invalid(format!(
+            "{path} must be an MCP server object: one with connect() and close()"
+        ))
     };
+    let fields = Fields::of(path, value).map_err(|_| refused())?;
+    let needed = |name: &'static str| fields.function(name).ok().flatten().ok_or_else(refused);
     Ok(Arc::new(HostServer {
         calls: Arc::new(Calls {
             path: path.to_owned(),

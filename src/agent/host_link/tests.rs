@@ -113,10 +113,11 @@ async fn opened(program: &Arc<Program>) -> Arc<dyn Link> {
 #[tokio::test]
 async fn what_is_no_server_is_refused_with_its_place() {
     let host: Arc<dyn Host> = Program::with(&[]);
-    for value in [json!({}), json!({"open": 1}), json!(5)] {
+    for value in [json!({}), json!({"open": 1}), json!(5), Json::Null] {
         let error = link_factory(PATH, &value, &host).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidConfig);
-        assert!(error.message().contains(PATH), "{error}");
+        let wanted = format!("{PATH} must be an MCP server object");
+        assert!(error.message().starts_with(&wanted), "{error}");
     }
 }
 
