@@ -12,13 +12,13 @@ export interface McpServerSettings {
   /** What may be done with single tools. Default: all may be called. */
   tools?: McpServerToolPolicy[];
   /**
-   * Whether the first request waits for the tools of a server that starts slowly, up to 30 seconds
-   * in the place of 5. Default: false.
+   * Whether the first request of a run waits until the server is there or has failed, up to 30
+   * seconds in the place of 5; for server objects it always does. Default: false.
    */
   alwaysLoad?: boolean;
   /**
-   * Whether what the server says of its tools, such as `readOnlyHint`, counts for permission; for
-   * running tools in parallel it always counts. Default: false.
+   * Whether what the server says of its tools, such as `readOnlyHint`, counts for more than running
+   * them in parallel: for permission, and for running a call again that a crash lost. Default: false.
    */
   trusted?: boolean;
 }
@@ -28,11 +28,13 @@ export interface McpStdioServerConfig extends McpServerSettings {
   type?: 'stdio';
   command: string;
   args?: string[];
-  /** Variables of the program; of this process it gets only the harmless ones, such as PATH. */
+  /** Variables beside the few of this process that every child gets, such as `PATH`. */
   env?: Record<string, string>;
+  /** Working directory. Default: that of this process. */
+  cwd?: string;
   /**
-   * Milliseconds after which a program that nobody uses is ended; the next call starts it again.
-   * Default: it stays.
+   * Milliseconds after which a program that no run needs is ended; it is started again when it is
+   * needed. 0: never. Default: 300,000.
    */
   idleMs?: number;
 }
