@@ -194,6 +194,12 @@ for (const [kind, broken] of Object.entries(BROKEN)) {
     isBroken = true;
     assertError(await answer(session, 'toolu_1', 'x'), 'E_STORE_UNAVAILABLE');
     assertError(await read('other'), 'E_STORE_UNAVAILABLE');
+    const parts = (await session.getHistory()).flatMap((record) => record.parts);
+    assert.deepEqual(
+      parts.map(({ type }) => type),
+      ['text', 'tool_call'],
+      'it stays readable',
+    );
     isBroken = false;
     assertEnd(await answer(session, 'toolu_1', 'x'), { stopReason: 'end_turn' });
   });

@@ -289,21 +289,28 @@ impl Session {
     pub async fn history(&self, query: &HistoryQuery) -> Result<HistoryPage> {
         let (store, key) = (self.storage.store(), self.journal.key());
         let page = history::history(store.as_ref(), key, query, &[]).await?;
-        let open = self.open_calls(&page.unresolved).await?;
+        let open = self.open_calls(&page.unresolved).await;
         if open.is_empty() {
             return Ok(page);
         }
         history::history(store.as_ref(), key, query, &open).await
     }
 
-    /// Those of the calls without a result that wait for an answer; newest first.
-    async fn open_calls(&self, unresolved: &[String]) -> Result<Vec<OpenCall>> {
+    /// Those of the calls without a result that wait for an answer; newest first. A store that fails
+    /// does not hide what was said.
+    async fn open_calls(&self, unresolved: &[String]) -> Vec<OpenCall> {
         let calls = self.storage.calls(&self.who);
         let mut open = Vec::new();
         for id in unresolved.iter().take(MAX_LOOKED_UP) {
-            open.extend(calls.find_open(id).await?);
+            match calls.find_open(id).await {
+                Ok(found) => open.extend(found),
+                Err(error) => {
+                    tracing::warn!(target: telemetry::SESSION, code = error.code(), "nobody knows which calls wait");
+                    break;
+                }
+            }
         }
-        Ok(open)
+        open
     }
 
     /// Hides what was said so far from the history; the model still knows it.

@@ -148,7 +148,7 @@ impl Agent {
         rows.truncate(options.limit);
         let next_cursor = rows.last().filter(|_| has_more).map(write_cursor);
         let waiting = match &core.storage {
-            Some(storage) if !rows.is_empty() => storage.waiting(None).await?,
+            Some(storage) if !rows.is_empty() => storage.waiting(None).await,
             _ => HashSet::new(),
         };
         let sessions = rows.into_iter().map(|row| core.summary(row, &waiting));
@@ -168,7 +168,7 @@ impl Agent {
         };
         let row = storage.store().get(storage.project(), id).await?;
         let waiting = match row {
-            Some(_) => storage.waiting(Some(id)).await?,
+            Some(_) => storage.waiting(Some(id)).await,
             None => HashSet::new(),
         };
         Ok(row.map(|row| core.summary(row, &waiting)))

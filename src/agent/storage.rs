@@ -117,9 +117,17 @@ impl Storage {
     }
 
     /// Conversations, or this one, with a call that waits for an answer. A store of the program that
-    /// cannot list tells of those that this process opened.
-    pub async fn waiting(&self, conversation: Option<&str>) -> Result<HashSet<String>> {
-        waiting(self.records.as_ref(), &self.project, conversation).await
+    /// cannot list tells of those that this process opened; one that fails tells of none.
+    pub async fn waiting(&self, conversation: Option<&str>) -> HashSet<String> {
+        let found = tokio::select! {
+            biased;
+            found = waiting(self.records.as_ref(), &self.project, conversation) => found.ok(),
+            () = self.clock.sleep(self.store_timeout) => None,
+        };
+        found.unwrap_or_else(|| {
+            tracing::warn!(target: telemetry::SESSION, "nobody knows which calls wait");
+            HashSet::new()
+        })
     }
 
     /// Removes what others could not use any more when a session that only its object has ends.

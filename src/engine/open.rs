@@ -97,7 +97,7 @@ impl Run<'_> {
             return Ok(Opened::Refused(output));
         }
         let hooked = HookedCall {
-            name: &call.name,
+            name: bare_name(&call.name),
             input: &call.input,
             ctx: &ctx,
         };
