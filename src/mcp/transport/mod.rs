@@ -23,6 +23,7 @@ use in_process::InProcess;
 pub(super) use stdio::Process;
 use stdio::Stdio;
 pub(super) use stdio::Streams;
+pub(super) use web::SESSION_ENDED;
 
 /// Time that a child gets between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -61,12 +62,12 @@ impl Dial for Configured {
                 Ok(opening.over(transport))
             }
             Target::Http { url, headers } => {
-                let proxy = &self.surroundings.proxy;
-                Ok(opening.over(http::connect(url, headers, proxy).await?))
+                let transport = http::connect(url, headers, &self.surroundings.proxy)?;
+                Ok(opening.over(transport))
             }
             Target::Sse { url, headers } => {
-                let proxy = &self.surroundings.proxy;
-                Ok(opening.over(sse::connect(url, headers, proxy).await?))
+                let transport = sse::connect(url, headers, &self.surroundings.proxy).await?;
+                Ok(opening.over(transport))
             }
         }
     }

@@ -32,11 +32,7 @@ const GOODBYE: Duration = Duration::from_secs(5);
 /// Opens a transport to a server of streamable HTTP. Nothing is sent before the first message.
 ///
 /// `headers` go with every request, and to no other origin. Fails when one of them cannot be sent.
-#[expect(
-    clippy::unused_async,
-    reason = "every transport is opened in the same way"
-)]
-pub async fn connect(
+pub fn connect(
     url: &Url,
     headers: &[(String, Secret)],
     proxy: &ProxyRules,

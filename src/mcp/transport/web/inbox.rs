@@ -1,21 +1,22 @@
 //! Messages of a server on their way to the connection.
 
-use rmcp::RoleClient;
-use rmcp::service::RxJsonRpcMessage;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::base::sse::SseEvent;
+use crate::mcp::transport::decode::{self, Content};
+
+pub use crate::mcp::transport::decode::Incoming;
 
 /// Messages that wait for their reader.
 const ROOM: usize = 8;
 
-/// A message of a server.
-pub type Incoming = RxJsonRpcMessage<RoleClient>;
-
 /// The messages in a text: one, or those of a batch. Empty when it is not the protocol.
 pub fn messages(text: &[u8]) -> Vec<Incoming> {
-    serde_json::from_slice(text).into_iter().collect()
+    match decode::read_line(text) {
+        Content::Messages(messages) => messages,
+        Content::Noise => Vec::new(),
+    }
 }
 
 /// The messages in an event. Other events, and what is not the protocol, are for somebody else.
