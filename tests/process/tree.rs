@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use open_agent_kernel::base::process::{Child, ExitStatus};
+use open_agent_kernel::base::process::{Child, ExitStatus, Helper};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Mark, eventually, exists, helper_of, line, output, shell, spec, start};
+use crate::support::{
+    Mark, eventually, exists, helper_of, line, output, script, shell, spec, start,
+};
 
 /// Far beyond what a test takes: an end that waits for it is noticed.
 const LONG: Duration = Duration::from_secs(300);
@@ -198,4 +200,39 @@ async fn signals_do_not_end_a_helper_before_its_tree() {
     }
     assert_eq!(child.end().await, ExitStatus::Signal(15));
     mark.is_gone();
+}
+
+/// Where a helper cannot see processes, and the shell that runs it there.
+async fn ends_without_sight(folder: &tempfile::TempDir, place: &str) {
+    let real = env!("CARGO_BIN_EXE_oak-helper");
+    let text = format!("#!/bin/sh\nPATH=/bin:/usr/bin:/sbin:/usr/sbin\n{place} {real}\n");
+    let helper = Helper::at(script(folder, &text, 0o755));
+    let mark = Mark::new();
+    let command = "(trap '' TERM; exec sleep 300) & sleep 300 & echo ready; wait";
+    let mut spec = mark.on(shell(command));
+    spec.grace = SHORT;
+    let mut child = helper.start(spec).await.unwrap();
+    assert_eq!(line(&mut child).await, "ready");
+    child.end().await;
+    mark.is_gone();
+}
+
+#[tokio::test]
+async fn without_sight_of_processes_the_group_is_ended() {
+    let mut unshare = std::process::Command::new("unshare");
+    // Not everywhere may a test make namespaces.
+    if !unshare
+        .args(["-m", "true"])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    ends_without_sight(
+        &folder,
+        "exec unshare -m sh -c 'umount -l /proc && exec \"$0\"'",
+    )
+    .await;
+    ends_without_sight(&folder, "exec unshare -p -f").await;
 }
