@@ -25,11 +25,9 @@ async fn refused_script(text: &str, reason: &str) {
 
 /// A message in the form of the helper, from a shell.
 fn says(json: &str) -> String {
-    let length = json.len().to_le_bytes();
-    let prefix: String = length[..4]
-        .iter()
-        .map(|byte| format!("\\{byte:03o}"))
-        .collect();
+    let length = u32::try_from(json.len()).unwrap();
+    let [a, b, c, d] = length.to_le_bytes();
+    let prefix = format!("\\{a:03o}\\{b:03o}\\{c:03o}\\{d:03o}");
     format!("#!/bin/sh\nexec >&0\nprintf '{prefix}'\nprintf '%s' '{json}'\nexec sleep 300\n")
 }
 

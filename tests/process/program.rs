@@ -59,7 +59,10 @@ async fn the_helper_holds_no_secret_of_the_parent() {
         b""
     );
     let arguments = std::fs::read(format!("/proc/{helper}/cmdline")).unwrap();
-    assert_eq!(arguments.iter().filter(|&&byte| byte == 0).count(), 1);
+    assert_eq!(
+        arguments.iter().position(|&byte| byte == 0),
+        Some(arguments.len() - 1)
+    );
     child.end().await;
 }
 
@@ -126,7 +129,7 @@ async fn much_passes_through_the_streams() {
     let mut child = start(spec("cat", &[])).await;
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = child.stdout.take().unwrap();
-    let pattern: Vec<u8> = (0..CHUNK).map(|at| (at % 251) as u8).collect();
+    let pattern: Vec<u8> = (0..=250).cycle().take(CHUNK).collect();
     let write = async {
         for _ in 0..CHUNKS {
             stdin.write_all(&pattern).await.unwrap();

@@ -10,7 +10,7 @@ use crate::support::{
 };
 
 /// Far beyond what a test takes: an end that waits for it is noticed.
-const LONG: Duration = Duration::from_secs(300);
+const LONG: Duration = Duration::from_mins(5);
 const SHORT: Duration = Duration::from_millis(200);
 
 /// A launcher with a child that ignores SIGTERM, one with a session of its own, one that has forked twice
