@@ -1,4 +1,5 @@
-//! What every floor may use: clock, bounded channel, HTTP, environment, event streams, secrets, text, telemetry.
+//! What every floor may use: clock, bounded channel, HTTP, children, environment, event streams, secrets,
+//! text, telemetry.
 //!
 //! Knows nothing of agents, models or JavaScript.
 

@@ -4,21 +4,12 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 
 use crate::wire::{Order, Report, STREAMS, encode, take};
 
 const CHUNK: usize = 64 << 10;
-/// Streams must not reach the program under further numbers.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const RECEIVE: RecvFlags = RecvFlags::empty();
-/// A kernel that is gone, or does not read, must not hold up the end of the tree.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const SEND: SendFlags = SendFlags::DONTWAIT;
 
 /// What has arrived and was not read yet.
 #[derive(Default)]
@@ -51,21 +42,30 @@ impl Line {
         let mut rights = RecvAncillaryBuffer::new(&mut space);
         let message = rustix::io::retry_on_intr(|| {
             let mut data = [IoSliceMut::new(&mut chunk)];
-            recvmsg(io::stdin().as_fd(), &mut data, &mut rights, RECEIVE)
+            recvmsg(
+                io::stdin().as_fd(),
+                &mut data,
+                &mut rights,
+                RecvFlags::empty(),
+            )
         })?;
         for part in rights.drain() {
             if let RecvAncillaryMessage::ScmRights(streams) = part {
                 self.streams.extend(streams);
             }
         }
+        for stream in &self.streams {
+            // Not every system can do this when it receives them. Nothing is started in between.
+            fcntl_setfd(stream, FdFlags::CLOEXEC)?;
+        }
         self.arrived.extend_from_slice(&chunk[..message.bytes]);
         Ok(message.bytes)
     }
 }
 
-/// Sends a report, if the kernel is there.
+/// Sends a report. A kernel that is gone, or does not read, must not hold up the end of the tree.
 pub fn say(report: &Report) {
     if let Ok(message) = encode(report) {
-        let _ = send(io::stdin().as_fd(), &message, SEND);
+        let _ = send(io::stdin().as_fd(), &message, SendFlags::DONTWAIT);
     }
 }
