@@ -1,5 +1,7 @@
 //! Helpers around opaque JSON.
 
+use std::io;
+
 use serde_json::Value as Json;
 
 /// The name of a JSON value's type, for messages.
@@ -19,6 +21,28 @@ pub fn to_text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+/// Whether a value has at most `limit` bytes as JSON. Writes nothing down.
+pub fn fits(value: &Json, limit: usize) -> bool {
+    serde_json::to_writer(Room(limit), value).is_ok()
+}
+
+/// Takes so many bytes.
+struct Room(usize);
+
+impl io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self
+            .0
+            .checked_sub(bytes.len())
+            .ok_or(io::ErrorKind::WriteZero)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -174,6 +198,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn values_are_measured_as_json() {
+        let value = json!({"a": ["北京", 1.5, null]});
+        let length = value.to_string().len();
+        assert!(fits(&value, length) && !fits(&value, length - 1));
+    }
 
     #[test]
     fn beginnings_are_closed() {

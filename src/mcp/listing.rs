@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::base::json::fits;
 use crate::base::text::excerpt;
 use crate::protocol::{Json, JsonMap};
 
@@ -126,8 +127,7 @@ fn schema(schema: Option<Json>) -> Option<Json> {
         return None;
     }
     let schema = Json::Object(fields);
-    let is_small = schema.to_string().len() <= SCHEMA_BYTES;
-    is_small.then_some(schema)
+    fits(&schema, SCHEMA_BYTES).then_some(schema)
 }
 
 #[cfg(test)]

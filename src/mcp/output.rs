@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::base::json::fits;
 use crate::base::text::excerpt;
 use crate::protocol::{ContentBlock, ImageSource, Json, JsonMap};
 use crate::tool::{NO_OUTPUT, ToolOutput};
@@ -50,7 +51,7 @@ pub fn read_result(result: Json) -> ToolOutput {
     }
     ToolOutput {
         blocks,
-        structured: structured.filter(is_small),
+        structured: structured.filter(|value| fits(value, STRUCTURED_BYTES)),
         is_error,
         cut: None,
     }
@@ -160,10 +161,6 @@ fn is_base64(data: &str) -> bool {
         && data.len().is_multiple_of(4)
         && data.len() - digits.len() <= 2
         && digits.bytes().all(accepted)
-}
-
-fn is_small(value: &Json) -> bool {
-    value.to_string().len() <= STRUCTURED_BYTES
 }
 
 fn note(text: impl fmt::Display) -> ContentBlock {
