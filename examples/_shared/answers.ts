@@ -8,10 +8,18 @@ export interface SeenCall {
   result?: unknown;
 }
 
+/** A call that waits for its result. */
+export interface WaitingCall {
+  id: string;
+  name: string;
+  input: Record<string, unknown>;
+}
+
 /** What a stream consisted of. */
 export interface Answer {
   text: string;
   calls: SeenCall[];
+  waiting: WaitingCall[];
   stopReason?: string;
 }
 
@@ -24,10 +32,10 @@ export async function ask(session: Session, message: string): Promise<string> {
 
 /** Reads a stream to its end and shows its calls and its text on the terminal. */
 export async function showAnswer(stream: AsyncIterable<AcpSessionUpdate>): Promise<Answer> {
-  const answer: Answer = { text: '', calls: [] };
+  const answer: Answer = { text: '', calls: [], waiting: [] };
   for await (const update of stream) take(update, answer);
   for (const { name, result } of answer.calls) {
-    console.log(`       ${name} gave ${JSON.stringify(result)}`);
+    if (result !== undefined) console.log(`       ${name} gave ${JSON.stringify(result)}`);
   }
   console.log(`agent  ${answer.text}\n`);
   return answer;
@@ -44,6 +52,11 @@ function take(update: AcpSessionUpdate, answer: Answer): void {
     case 'tool_call_update': {
       const call = answer.calls.find(({ id }) => id === update.toolCallId);
       if (call && update.status !== 'in_progress') call.result = update.result;
+      break;
+    }
+    case 'tool_confirm': {
+      const { toolCallId: id, toolName: name, input } = update;
+      answer.waiting.push({ id, name, input });
       break;
     }
     case 'log':
