@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { allPoints } from '../crash/points.js';
+import { ANSWERS, allPoints } from '../crash/points.js';
 import { assertEnd, collect, configFor } from './support/boundary.js';
 import {
   NOT_PENDING,
@@ -25,7 +25,7 @@ const OPENING = {
 const ANSWERING = ['answer.claimed', 'answer.appended', 'answer.durable', 'answer.removed'];
 
 test('every point has its test', () => {
-  const points = allPoints().filter((name) => name.startsWith('answer.'));
+  const points = allPoints().filter((name) => name.startsWith(`${ANSWERS}.`));
   assert.deepEqual(points, [...ANSWERING, ...Object.keys(OPENING)].sort());
 });
 
