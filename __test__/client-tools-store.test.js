@@ -261,6 +261,19 @@ test('a store that forgets loses the call, which the next message answers', asyn
   assert.match(results()[0][1], /never delivered/);
 });
 
+test('a session whose calls cannot be removed is deleted; the failure is told', async (t) => {
+  const store = new MapStore();
+  const toolStore = {
+    put: (entry) => store.put(entry),
+    get: (key) => store.get(key),
+    delete: () => new Promise(() => {}),
+  };
+  const sessions = { ...sessionStore(), delete: async () => {} };
+  const { agent, read } = await pausing(t, toolStore, { session: { store: sessions } });
+  await read('go');
+  await assert.rejects(agent.sessions.delete('c'), { code: 'E_STORE' });
+});
+
 test('what put and delete give does not matter', async (t) => {
   const store = new MapStore();
   const cycle = {};

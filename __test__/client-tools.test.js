@@ -14,7 +14,14 @@ import {
   clientTool,
   openIn,
 } from './support/client-tools.js';
-import { assertEnd, assertRefused, collect, errorOf, nowhere } from './support/boundary.js';
+import {
+  assertEnd,
+  assertRefused,
+  collect,
+  deferred,
+  errorOf,
+  nowhere,
+} from './support/boundary.js';
 import { endsOf, phasesOf, textOf } from './support/gateway-elements.js';
 import { aborted, gatewayFor, resultsIn, tool } from './support/gateway.js';
 
@@ -416,6 +423,27 @@ test('a hook that fails at the answer fails the run; the answer is kept', async 
   assertError(await answer(session, 'toolu_1', 'other'), 'E_ALREADY_RESOLVED');
   await session.prompt('go on');
   assert.deepEqual(resultsIn(messages(1).at(-1)), [['toolu_1', 'kept', false]]);
+});
+
+test('an answer that is aborted in a hook is finished by the next run', async (t) => {
+  const begun = deferred();
+  let times = 0;
+  const hooks = {
+    onToolEnd: ({ output }) => {
+      times += 1;
+      if (times > 1) return { updatedOutput: `${output}, seen twice` };
+      begun.resolve();
+      return new Promise(() => {});
+    },
+  };
+  const { read, session, messages } = await pausing(t, ['pick'], { hooks });
+  await read('go');
+  const answered = answer(session, 'toolu_1', 'kept');
+  await begun.promise;
+  await session.abort();
+  assertEnd(await answered, { stopReason: 'aborted' });
+  await session.prompt('go on');
+  assert.deepEqual(resultsIn(messages(1).at(-1)), [['toolu_1', 'kept, seen twice', false]]);
 });
 
 test('an answer in the middle of the stream waits for its end', async (t) => {

@@ -274,7 +274,7 @@ impl Session {
         async move {
             stopped.await;
             let stored = session.finish().await;
-            session.storage.end_private(&session.who).await;
+            session.storage.end_private(session.id()).await;
             session.agent.forget(&session);
             stored
         }

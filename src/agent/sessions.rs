@@ -190,7 +190,7 @@ impl Agent {
         if let Some(state) = storage.state() {
             state.forget(storage.project(), id).await?;
         }
-        storage.records().forget(storage.project(), id).await
+        storage.forget_calls(id).await
     }
 
     /// Gives a stored session a title.

@@ -11,7 +11,7 @@ use crate::base::cancel::{Interrupt, Interrupter};
 use crate::base::clock::{SharedClock, SystemClock};
 use crate::base::telemetry;
 use crate::engine::{Journal, JournalSettings};
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, KernelError, Result};
 use crate::store::session::{MemoryStore, SessionKey, SharedSessionStore};
 use crate::store::state::{
     CallRecords, Lease, LeaseKey, LeaseTimes, MemoryState, SharedStateStore, waiting,
@@ -98,11 +98,6 @@ impl Storage {
         self.state.as_ref()
     }
 
-    /// Where the records of calls that wait for an answer are.
-    pub fn records(&self) -> &SharedStateStore {
-        &self.records
-    }
-
     /// The calls of a session that wait for an answer.
     pub fn calls(&self, who: &SessionRef) -> CallRecords {
         CallRecords {
@@ -130,13 +125,23 @@ impl Storage {
         })
     }
 
-    /// Removes what others could not use any more when a session that only its object has ends.
-    pub async fn end_private(&self, who: &SessionRef) {
+    /// Removes the calls of a session that wait for an answer.
+    pub async fn forget_calls(&self, session: &str) -> Result<()> {
+        let forgotten = self.records.forget(&self.project, session);
+        tokio::select! {
+            biased;
+            forgotten = forgotten => forgotten,
+            () = self.clock.sleep(self.store_timeout) => Err(KernelError::new(
+                ErrorKind::Store,
+                "the store of calls that wait for an answer does not answer",
+            )),
+        }
+    }
+
+    /// Removes what nobody could use any more when a session that only its object has ends.
+    pub async fn end_private(&self, session: &str) {
         if self.state.is_none()
-            && let Err(error) = self
-                .records
-                .forget(&self.project, &who.conversation_id)
-                .await
+            && let Err(error) = self.forget_calls(session).await
         {
             tracing::warn!(target: telemetry::SESSION, code = error.code(), "records of calls were not removed");
         }

@@ -1,5 +1,6 @@
 //! What every driver must do. A case takes a fresh, empty store.
 
+mod calls;
 mod lists;
 mod names;
 mod races;
@@ -10,6 +11,7 @@ use open_agent_kernel::store::state::{
 };
 use serde_json::json;
 
+pub use calls::*;
 pub use lists::*;
 pub use names::*;
 pub use races::*;
@@ -38,6 +40,8 @@ macro_rules! state_store_suite {
             racing_swaps_have_one_winner_per_version
             racing_removals_have_one_winner
             now_is_in_milliseconds_and_moves_on
+            a_call_is_open_then_answered_then_gone
+            of_many_answers_to_a_call_one_wins
         }
     };
     ($fresh:path: $($case:ident)+) => {
