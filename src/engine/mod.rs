@@ -7,6 +7,7 @@
 mod answer;
 mod budget;
 mod dispatch;
+mod end;
 mod journal;
 mod lost;
 mod measure;
@@ -28,11 +29,12 @@ use async_trait::async_trait;
 
 pub use answer::{CallReply, ReplyTo};
 pub use budget::{Prices, RunLimits};
+pub use end::RunEnd;
 pub use journal::{Journal, JournalSettings};
 pub use lost::LostCall;
 pub use measure::set_usage;
 pub use request::build as build_request;
-pub use run::{Run, RunEnd, Work};
+pub use run::{Run, Work};
 pub use sink::{UpdateReceiver, UpdateSink, update_channel};
 pub use toolbox::{Offer, Toolbox};
 pub use transcript::{StoredCall, Transcript};

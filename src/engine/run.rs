@@ -12,14 +12,14 @@ use crate::base::telemetry::{self, Trace};
 use crate::error::{ErrorKind, KernelError};
 use crate::model::{Answer, AnswerBuilder, ModelEvent, truncated};
 use crate::protocol::{
-    AbortCause, Body, ContentBlock, ErrorInfo, LogLevel, OpenCall, Phase, StopReason, Usage,
+    Body, ContentBlock, ErrorInfo, LogLevel, OpenCall, Phase, StopReason, Usage,
 };
-use crate::store::session::fenced_out;
 use crate::store::state::CallRecords;
 use crate::tool::{SessionRef, ToolOutput};
 
 use super::answer::CallReply;
 use super::dispatch::Dispatch;
+use super::end::RunEnd;
 use super::measure::{self, RequestMeasure};
 use super::outcome::{Next, Patience};
 use super::tell::Announced;
@@ -65,66 +65,6 @@ pub struct Run<'a> {
     pub sink: &'a UpdateSink,
     pub interrupter: &'a Interrupter,
     pub trace: &'a Trace,
-}
-
-/// How a run ended.
-#[derive(Debug)]
-pub struct RunEnd {
-    pub stop_reason: StopReason,
-    /// For [`StopReason::Aborted`]: who asked, and the text of their reason.
-    pub abort: Option<(AbortCause, Option<String>)>,
-    /// For [`StopReason::Error`].
-    pub error: Option<KernelError>,
-    /// Sum over the requests.
-    pub usage: Usage,
-    /// Model requests that were answered.
-    pub requests: u32,
-    /// Text of the last answer.
-    pub text: String,
-    /// Calls that wait for an answer from outside, in the order of the model.
-    pub pending: Vec<OpenCall>,
-}
-
-impl RunEnd {
-    fn without_work(stop_reason: StopReason) -> Self {
-        Self {
-            stop_reason,
-            abort: None,
-            error: None,
-            usage: Usage::default(),
-            requests: 0,
-            text: String::new(),
-            pending: Vec::new(),
-        }
-    }
-
-    /// The end of a run that failed before it did anything.
-    pub fn failed(error: KernelError) -> Self {
-        Self {
-            error: Some(error),
-            ..Self::without_work(StopReason::Error)
-        }
-    }
-
-    /// The end of a run that was told to stop before it did anything.
-    pub fn interrupted(interrupter: &Interrupter) -> Self {
-        let mut end = Self::without_work(StopReason::Aborted);
-        end.explain(interrupter);
-        end
-    }
-
-    /// Says who stopped the run.
-    fn explain(&mut self, interrupter: &Interrupter) {
-        match interrupter.reason() {
-            Some(Interrupt::Deadline) => self.stop_reason = StopReason::Budget,
-            Some(Interrupt::LeaseLost) => {
-                self.stop_reason = StopReason::Error;
-                self.error = Some(fenced_out());
-            }
-            Some(Interrupt::Aborted(cause, reason)) => self.abort = Some((*cause, reason.clone())),
-            None => {}
-        }
-    }
 }
 
 /// Why a run does not go on.
