@@ -274,6 +274,19 @@ test('a session whose calls cannot be removed is deleted; the failure is told', 
   await assert.rejects(agent.sessions.delete('c'), { code: 'E_STORE' });
 });
 
+test('a conversation that is only read leaves its open calls to others', async (t) => {
+  const [toolStore, store] = [new MapStore(), sessionStore()];
+  const { session, read } = await pausing(t, toolStore, { session: { store } });
+  await read('go');
+  const reader = await pausing(t, toolStore, {
+    session: { store },
+    persistSession: false,
+    rules: [{ reply: 'Fine.' }],
+  });
+  assertEnd(await reader.read('other'), { stopReason: 'end_turn' });
+  assertEnd(await answer(session, 'toolu_1', 'x'), { stopReason: 'end_turn' });
+});
+
 test('what put and delete give does not matter', async (t) => {
   const store = new MapStore();
   const cycle = {};

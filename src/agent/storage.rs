@@ -70,7 +70,9 @@ impl Storage {
     }
 
     fn around(store: SharedSessionStore, settings: &SessionSettings, clock: &SharedClock) -> Self {
-        let records = settings.tool_store.clone();
+        // Of a stored conversation that is only read, others answer the calls.
+        let is_copy = settings.store.is_some();
+        let records = settings.tool_store.clone().filter(|_| !is_copy);
         Self {
             store,
             project: settings.project.clone(),
