@@ -41,7 +41,7 @@ pub struct Exchange<'a> {
 
 /// The body of a successful answer.
 pub enum Body<'a> {
-    Events(EventSource<'a>),
+    Events(Box<EventSource<'a>>),
     Message(Json),
 }
 
@@ -86,7 +86,10 @@ impl<'a> Exchange<'a> {
         match name.as_str() {
             // A missing type is taken for events: some gateways send none.
             "" | "text/event-stream" | "application/octet-stream" => {
-                Ok(Body::Events(EventSource::new(self, response, allowance)))
+                {
+                let source = EventSource::new(self, response, allowance);
+                Ok(Body::Events(Box::new(source)))
+            }
             }
             "application/json" => self.message(&mut response, allowance).await.map(Body::Message),
             _ => Err(KernelError::new(

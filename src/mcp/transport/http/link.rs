@@ -114,7 +114,8 @@ impl Link {
             return Ok(());
         }
         match content_type(&response).as_str() {
-            EVENT_STREAM => self.follow(call, self.events(response)).await,
+            // Whoever asks says how long the answer may take.
+            EVENT_STREAM => self.follow(call, self.events(response, None)).await,
             JSON => self.direct(response, call).await,
             other => {
                 let other = if other.is_empty() {
@@ -138,7 +139,7 @@ impl Link {
         } else {
             "answered another request than the one it got"
         };
-        if self.take(call, messages).await {
+        if self.take_whole(call, messages).await {
             return Ok(());
         }
         Err(self.endpoint.misread(what).with_retryable(false))
@@ -154,10 +155,16 @@ impl Link {
         }
         let headers = response.headers().clone();
         let body = self.endpoint.text(response).await;
-        if self.take(call, messages(body.as_bytes())).await {
+        if self.take_whole(call, messages(body.as_bytes())).await {
             return Ok(());
         }
         Err(self.endpoint.refusal(status, &headers, &body, asked))
+    }
+
+    /// Hands over the messages of a body that has the answer to a request; none of any other.
+    async fn take_whole(&self, call: &Call<'_>, messages: Vec<Incoming>) -> bool {
+        messages.iter().any(|message| call.is_answered_by(message))
+            && self.take(call, messages).await
     }
 
     /// Hands over messages up to the answer to a request; says whether it was among them.
@@ -202,9 +209,9 @@ impl Link {
         let _ = self.endpoint.send(ask).await;
     }
 
-    /// The events of an answer.
-    pub fn events(&self, response: Response) -> Events {
-        Events::new(self.endpoint.clone(), response, Some(self.limits.stall))
+    /// The events of an answer; `stall` is the longest silence.
+    pub fn events(&self, response: Response, stall: Option<Duration>) -> Events {
+        Events::new(self.endpoint.clone(), response, stall)
     }
 
     /// What a message is to the server.

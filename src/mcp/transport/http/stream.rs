@@ -76,7 +76,7 @@ impl Link {
         loop {
             self.pause(place).await;
             place.failures += 1;
-            match self.open(place).await {
+            match self.open(place, None).await {
                 Ok(events) => return Ok(events),
                 Err(error) if error.is_retryable() && place.failures < self.limits.attempts => {}
                 Err(error) => return Err(error),
@@ -101,7 +101,7 @@ impl Link {
         let mut place = Place::default();
         loop {
             place.failures += 1;
-            let read = match self.open(&place).await {
+            let read = match self.open(&place, Some(self.limits.stall)).await {
                 Ok(events) => self.read_all(events, &mut place).await,
                 Err(error) => Err(error),
             };
@@ -127,7 +127,7 @@ impl Link {
     }
 
     /// Opens the stream of the server, from where an earlier one broke off.
-    async fn open(&self, place: &Place) -> Result<Events> {
+    async fn open(&self, place: &Place, stall: Option<Duration>) -> Result<Events> {
         let mut headers = self.headers(EVENT_STREAM);
         let id = place.last_id.as_deref().map(HeaderValue::from_str);
         if let Some(Ok(id)) = id {
@@ -143,7 +143,7 @@ impl Link {
         let limit = self.limits.stall;
         let response = self.endpoint.send_soon(ask, limit, Asked::Stream).await?;
         if content_type(&response) == EVENT_STREAM {
-            return Ok(self.events(response));
+            return Ok(self.events(response, stall));
         }
         let error = self.endpoint.misread("opened no event stream");
         Err(error.with_retryable(false))

@@ -19,13 +19,14 @@ use crate::base::retry::Backoff;
 
 /// Largest message of a server.
 pub const MOST_BYTES: usize = 64 << 20;
+/// Content types.
 pub const EVENT_STREAM: &str = "text/event-stream";
 pub const JSON: &str = "application/json";
 
 /// How long a server may be silent, and how soon it is asked again.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Between two pieces of a body.
+    /// Between two pieces of a whole body, or of a stream that nobody waits for.
     pub stall: Duration,
     /// From a request to the headers of an answer that needs no work.
     pub headers: Duration,
@@ -35,7 +36,7 @@ pub struct Limits {
     pub attempts: u32,
 }
 
-/// A stream may be silent for five minutes, a plain answer takes 30 s; a stream is opened again after
+/// Silence of five minutes, a plain answer within 30 s; a stream is opened again after
 /// 1 s doubling to 60 s, or when the server says.
 impl Default for Limits {
     fn default() -> Self {
