@@ -6,8 +6,7 @@ use super::super::*;
 use super::{refusal, transport};
 use crate::error::ErrorKind;
 use crate::mcp::transport::web::peer::{
-    KEY, Peer, Step, call, endpoint, events, head, initialized, json_reply, limits, plain, result,
-    shown,
+    KEY, Peer, Step, call, endpoint, head, initialized, json_reply, limits, plain, result, shown,
 };
 
 #[tokio::test]
