@@ -171,7 +171,7 @@ async fn a_message_without_end_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_used_and_named() {
+async fn fc_h4_a_proxy_is_used_and_named() {
     let proxy = Peer::start(|_| plain("407 Proxy Authentication Required", "", "")).await;
     let rules =
         ProxyRules::explicit(&format!("http://user:pw-12345@{}", &proxy.origin()[7..])).unwrap();
