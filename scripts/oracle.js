@@ -30,7 +30,7 @@ export function oracle(name) {
     process.stderr.write(`Installing oracles/${name} (once) ...\n`);
     for (const file of files) copyFileSync(join(source, file), join(folder, file));
     const command = files.includes('package-lock.json') ? 'ci' : 'install';
-    npm([command, '--include=optional', '--no-audit', '--no-fund'], folder);
+    npm([command, optionalFlag(folder), '--no-audit', '--no-fund'], folder);
   });
 }
 
@@ -47,6 +47,12 @@ export function oracleBin(name, bin) {
   throw new ScriptError(
     `oracles/${name} has no "${bin}" for ${process.platform}-${process.arch}: ${file} is missing`,
   );
+}
+
+/** Programs for this platform are optional packages; `config.optional: false` leaves them out. */
+function optionalFlag(folder) {
+  const { config } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return config?.optional === false ? '--omit=optional' : '--include=optional';
 }
 
 function digest(source, files) {

@@ -25,7 +25,7 @@ export const { z } = require('zod');
 
 /** The helper of the Claude Agent SDK. */
 export async function claudeHelper() {
-  const { resolve } = createRequire(join(oracle('claude-agent-sdk'), 'package.json'));
+  const { resolve } = createRequire(join(oracle('claude-tools'), 'package.json'));
   return import(pathToFileURL(resolve('@anthropic-ai/claude-agent-sdk')));
 }
 
