@@ -37,7 +37,7 @@ pub async fn wild(mark: &Mark, grace: Duration) -> Child {
 }
 
 #[tokio::test]
-async fn a_background_grandchild_does_not_hold_up_the_end() {
+async fn fc_f5_a_background_grandchild_does_not_hold_up_the_end() {
     let mark = Mark::new();
     let mut spec = mark.on(shell("sleep 300 & echo hi"));
     spec.grace = LONG;
@@ -51,7 +51,7 @@ async fn a_background_grandchild_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn a_background_grandchild_that_ignores_signals_is_killed_after_the_grace() {
+async fn fc_f5_a_background_grandchild_that_ignores_signals_is_killed_after_the_grace() {
     let mark = Mark::new();
     let mut spec = mark.on(shell("(trap '' TERM; exec sleep 300) & echo hi"));
     spec.grace = SHORT;
@@ -63,7 +63,7 @@ async fn a_background_grandchild_that_ignores_signals_is_killed_after_the_grace(
 }
 
 #[tokio::test]
-async fn a_command_that_waits_for_a_flooding_child_ends_on_demand() {
+async fn fc_f5_a_command_that_waits_for_a_flooding_child_ends_on_demand() {
     let mark = Mark::new();
     let script = "(while true; do echo x; done) & wait";
     let mut child = start(mark.on(shell(script))).await;
