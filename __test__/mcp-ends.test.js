@@ -86,7 +86,7 @@ for (const [how, end] of Object.entries(ENDS)) {
   });
 }
 
-/** A program with an agent; it says `calling` when its tool runs. */
+/** A program with an agent; it says `calling` when its tool runs, and goes on when it is told to. */
 function program(emulator, mark, rest) {
   return `
     import { createAgent } from ${JSON.stringify(ENTRY)};
@@ -94,9 +94,11 @@ function program(emulator, mark, rest) {
     const agent = createAgent(config);
     const session = await agent.startSession({ userId: 'ann' });
     for await (const { phase } of session.send(${JSON.stringify(rest.says)})) {
-      if (phase === 'tool_executing') console.log('calling');
+      if (phase !== 'tool_executing') continue;
+      console.log('calling');
+      await new Promise((resolve) => process.stdin.once('data', resolve));
+      process.stdin.destroy();
     }
-    console.log('over');
     ${rest.then ?? ''}
   `;
 }
@@ -122,6 +124,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL']) {
 
 test('FC-F4: a host that returns from main without close ends, and so do its servers', async (t) => {
   const { child, mark, helpers } = await host(t, { says: 'go' });
+  child.stdin.write('go on');
   assert.deepEqual(await child.ended, { code: 0, signal: null });
   await nothingLeft(mark, helpers);
 });
@@ -129,6 +132,7 @@ test('FC-F4: a host that returns from main without close ends, and so do its ser
 test('FC-F4: process.exit in the middle of a call', async (t) => {
   const then = 'setImmediate(() => process.exit(3));';
   const { child, mark, helpers } = await host(t, { says: 'go', then });
+  child.stdin.write('go on');
   assert.deepEqual(await child.ended, { code: 3, signal: null });
   await nothingLeft(mark, helpers);
 });

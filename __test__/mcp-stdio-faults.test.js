@@ -252,7 +252,11 @@ test('a server that died between two messages is started again', async (t) => {
   assert.equal(first, `I am ${pid}`);
   process.kill(pid, 'SIGKILL');
   await eventually(() => !isRunning(pid), 'the server is gone');
-  const second = textOf(await collect(session.send('and now?')));
-  assert.match(second, /^I am \d+$/);
-  assert.notEqual(second, first);
+  // A message that comes before the kernel has noticed is told of the death.
+  const answers = [];
+  while (!/^I am \d+$/.test(answers.at(-1)) && answers.length < 3) {
+    answers.push(textOf(await collect(session.send('and now?'))));
+  }
+  assert.match(answers.at(-1), /^I am \d+$/);
+  assert.notEqual(answers.at(-1), first);
 });

@@ -297,18 +297,24 @@ async fn call_tool(
     ctx: &ToolContext,
     mut reports: ProgressReceiver,
 ) -> Result<ToolOutput, KernelError> {
+    let tell = |content| {
+        let id = ctx.tool_use_id.clone();
+        run.sink.emit(Body::ToolProgress { id, content })
+    };
     let mut called = pin!(within_limit(run, tool, ctx, tool.call(input, ctx.clone())));
-    loop {
+    let output = loop {
         tokio::select! {
             biased;
-            output = &mut called => return output.unwrap_or_else(Ok),
+            output = &mut called => break output,
             // The context lives as long as the call: there is always a sender.
-            Some(content) = reports.recv() => {
-                let id = ctx.tool_use_id.clone();
-                run.sink.emit(Body::ToolProgress { id, content }).await;
-            }
+            Some(content) = reports.recv() => tell(content).await,
         }
+    };
+    // Those that came together with the result.
+    while let Ok(content) = reports.try_recv() {
+        tell(content).await;
     }
+    output.unwrap_or_else(Ok)
 }
 
 /// Waits for a tool, at most as long as it may take; then the call is cancelled.
