@@ -23,8 +23,14 @@ const SKIP_COUNTS = [
   /^test result: .*?(\d+) ignored/gm, // cargo test
 ];
 
-/** Tests of processes and databases that no version of Node.js changes: only the running one has them. */
-const ONCE = /^(bench-|crash-|session-contention|session-lease)/;
+/**
+ * Tests of processes, networks and databases that no version of Node.js changes: only the running one
+ * has them.
+ */
+const ONCE =
+  /^(bench-|cancel-pressure|client-tools-(crash|processes)|crash-|mcp-(conformance|ends|http|stdio)|session-(contention|lease))/;
+/** Databases of the tests that run on each: one is enough for a further version. */
+const ONE_DATABASE = { OAK_TEST_DATABASES: 'sqlite' };
 
 const PARTS = {
   rust: () => [{ name: 'Rust', work: testRust }],
@@ -71,11 +77,12 @@ function testNode(node, isFurther) {
   const args = [
     '--test',
     '--test-reporter=spec',
-    `--test-concurrency=${availableParallelism()}`,
+    // Many tests wait for time to pass.
+    `--test-concurrency=${availableParallelism() + 1}`,
     `--test-timeout=${TEST_TIMEOUT_MS}`,
     ...testFiles().filter((name) => !isFurther || !ONCE.test(basename(name))),
   ];
-  return tee(node, args);
+  return tee(node, args, isFurther ? { env: { ...process.env, ...ONE_DATABASE } } : {});
 }
 
 // Node 20 does not expand patterns.

@@ -34,9 +34,13 @@ export const DURABLE = {
   },
 };
 
+/** Names of the databases that are tested: all, unless the variable names some. */
+const TESTED = process.env.OAK_TEST_DATABASES?.split(',') ?? Object.keys(DURABLE);
+
 /** One test for each durable database, which gets its `config.session`. */
 export function stored(name, work) {
-  for (const [kind, settings] of Object.entries(DURABLE)) {
+  for (const kind of TESTED) {
+    const settings = DURABLE[kind];
     test(`${kind}: ${name}`, async (t) => {
       const session = await settings(temporaryFolder(t));
       if (!session) return t.skip('no PostgreSQL server on this machine');
