@@ -1,7 +1,7 @@
 //! The open agent kernel.
 //!
 //! The floors, from the top down: `node` (bindings), `agent`, `runtime`, `engine`, `render`, `mcp`,
-//! `tool`, `model`, `store`, `base`, `protocol`. An import may only go down; `docs/architecture.md` has the map.
+//! `sandbox`, `tool`, `model`, `store`, `base`, `protocol`. An import may only go down; `docs/architecture.md` has the map.
 
 // Test helpers take and give what makes the tests short.
 #![cfg_attr(
@@ -25,5 +25,6 @@ pub mod model;
 mod node;
 pub mod protocol;
 pub mod render;
+pub mod sandbox;
 pub mod store;
 pub mod tool;
