@@ -114,6 +114,8 @@ error_kinds! {
     McpServer = "E_MCP_SERVER", "McpError", retryable: true;
     /// The call that an answer is for was answered before, or is being answered.
     AlreadyResolved = "E_ALREADY_RESOLVED", "ResourceError", retryable: false;
+    /// The rules of a sandbox refuse a path or a command.
+    SandboxDenied = "E_SANDBOX_DENIED", "SandboxDeniedError", retryable: false;
     /// The program `oak-helper`, which starts children, is missing or does not work.
     Helper = "E_HELPER", "KernelError", retryable: false;
     /// A fault of the kernel itself.

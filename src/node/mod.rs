@@ -7,6 +7,7 @@
 #![allow(clippy::needless_pass_by_value, clippy::trivially_copy_pass_by_ref)]
 
 mod agent;
+mod checker;
 mod documents;
 mod error;
 mod host;

@@ -6,5 +6,6 @@ mod attacks;
 mod cases;
 mod everyday;
 mod hostile;
+mod real_shell;
 mod second_parser;
 mod support;

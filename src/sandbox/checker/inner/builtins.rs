@@ -1,12 +1,12 @@
 //! Builtins of the shell that run text, or that would make other text mean something else.
 
-use super::{Call, dynamic, is_stream, script_text, script_word};
+use super::{Call, dynamic, is_stream, run_script, script_text, script_word};
 use crate::sandbox::checker::shell::{Place, Reader, Word};
 
 pub(super) fn look(reader: &mut Reader, call: &Call<'_>, place: &mut Place) -> bool {
     match call.name {
         "eval" => eval(reader, call, place),
-        "source" | "." => source(reader, call),
+        "source" | "." => source(reader, call, place),
         "trap" => trap(reader, call, place),
         "alias" => alias(reader, call, place),
         "export" | "declare" | "typeset" | "local" | "readonly" => declare(reader, call),
@@ -34,13 +34,14 @@ fn eval(reader: &mut Reader, call: &Call<'_>, place: &Place) {
 }
 
 /// A file is the business of the operating system's sandbox; text made at run time is not a file.
-fn source(reader: &mut Reader, call: &Call<'_>) {
+fn source(reader: &mut Reader, call: &Call<'_>, place: &Place) {
     let Some(file) = call.args.first() else {
         return;
     };
     if file.is_process || file.text().is_some_and(|text| is_stream(&text)) {
-        dynamic(reader);
+        return dynamic(reader);
     }
+    run_script(reader, file, call, place);
 }
 
 fn trap(reader: &mut Reader, call: &Call<'_>, place: &Place) {

@@ -97,6 +97,7 @@ fn run(reader: &mut Reader, words: &[Word], call: &Call<'_>, place: &Place, mayb
             stdin: call.command.stdin.clone(),
             via: Vec::new(),
             is_maybe: maybe,
+            is_script: false,
             is_function: false,
             programs: Vec::new(),
             writes: Vec::new(),
@@ -104,6 +105,18 @@ fn run(reader: &mut Reader, words: &[Word], call: &Call<'_>, place: &Place, mayb
         },
         &mut own,
     );
+}
+
+/// Adds a script file that is named without a folder: the shell also looks for it among programs.
+fn run_script(reader: &mut Reader, word: &Word, call: &Call<'_>, place: &Place) {
+    if word.text().is_none_or(|text| text.contains('/')) {
+        return;
+    }
+    let first = reader.out.commands.len();
+    run(reader, std::slice::from_ref(word), call, place, true);
+    if let Some(added) = reader.out.commands.get_mut(first) {
+        added.is_script = true;
+    }
 }
 
 fn dynamic(reader: &mut Reader) {

@@ -1,6 +1,6 @@
 //! Shells: a script in `-c`, in a here-document, in a file, or from somewhere that cannot be known.
 
-use super::{Call, dynamic, is_stream, script_text, stdin_text};
+use super::{Call, dynamic, is_stream, run_script, script_text, stdin_text};
 use crate::sandbox::checker::shell::{Place, Reader, Stdin, Word};
 
 /// Shells whose scripts the parser reads as they do.
@@ -38,7 +38,10 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, place: &Place) -> bool 
         Arguments::Asks => {}
         Arguments::Unknown => dynamic(reader),
         Arguments::Script(script) => given(reader, call, &own, script.as_ref(), foreign),
-        Arguments::File(word) => file(reader, &word),
+        Arguments::File(word) => {
+            file(reader, &word);
+            run_script(reader, &word, call, place);
+        }
         Arguments::Stdin => stdin(reader, call, &own, foreign),
     }
     true

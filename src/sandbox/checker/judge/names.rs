@@ -105,6 +105,8 @@ impl Rules<'_> {
         };
         let name = program_name(&word, self.env.platform);
         let is_refused = match &self.settings.allowed_commands {
+            // A script is a file; the entry of its shell allows it.
+            Some(_) if command.is_script => false,
             Some(allowed) => !self.is_allowed(command, &word, &name, allowed),
             None => self.is_denied(command, &name) || self.hides_denied(command),
         };

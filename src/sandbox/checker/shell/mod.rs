@@ -78,6 +78,8 @@ pub struct SimpleCommand {
     pub via: Vec<String>,
     /// The word is only perhaps a command: an unknown option of a wrapper may take it as value.
     pub is_maybe: bool,
+    /// The word names a script that the shell looks up as it looks up commands.
+    pub is_script: bool,
     /// Calls a function that the script has defined before.
     pub is_function: bool,
     /// Program text for an interpreter that the command carries.

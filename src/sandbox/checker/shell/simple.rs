@@ -46,6 +46,7 @@ impl Reader {
                 stdin: collected.stdin.unwrap_or(Stdin::Inherited),
                 via: Vec::new(),
                 is_maybe: false,
+                is_script: false,
                 is_function: false,
                 programs: Vec::new(),
                 writes: Vec::new(),
