@@ -751,6 +751,15 @@ export declare class SandboxError extends KernelError {
   constructor(message: string, cause?: unknown);
 }
 
+/** The rules of a sandbox refuse a path or a command. */
+export declare class SandboxDeniedError extends SandboxError {
+  constructor(tool: string, reason: string, cause?: unknown);
+  /** The tool that is refused: `Bash`, `Read`, `Write`. */
+  readonly tool: string;
+  /** Why; `details.code` names the kind, such as `command_denied` or `unparseable`. */
+  readonly reason: string;
+}
+
 /** The session cannot take the call: it is busy, closed, or another user's. */
 export declare class SessionError extends KernelError {}
 

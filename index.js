@@ -16,6 +16,7 @@ export {
   ModelError,
   NotImplementedError,
   ResourceError,
+  SandboxDeniedError,
   SandboxError,
   SessionError,
   SessionStoreError,
@@ -23,6 +24,7 @@ export {
 } from './js/errors.js';
 export { createSdkMcpServer, tool } from './js/mcp/sdk.js';
 export { InMemoryClientToolStore } from './js/in-memory-client-tool-store.js';
+export { SandboxChecker, SandboxPathNormalizer } from './js/sandbox/checker.js';
 export { CloudBaseSessionStore } from './js/session-store/cloudbase-session-store.js';
 export { FileSessionStore, createFileSessionStore } from './js/session-store/file.js';
 export { InMemoryDriver } from './js/session-store/in-memory-driver.js';

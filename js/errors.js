@@ -62,6 +62,30 @@ export class SandboxError extends KernelError {
   }
 }
 
+/** The rules of a sandbox refuse a path or a command. */
+export class SandboxDeniedError extends SandboxError {
+  /**
+   * @param {string} tool the tool that is refused: `Bash`, `Read`, `Write`
+   * @param {string} reason
+   * @param {unknown} [cause]
+   */
+  constructor(tool, reason, cause) {
+    super(`Permission denied for ${tool}: ${reason}`, cause);
+    this.code = 'E_SANDBOX_DENIED';
+    this.details = { tool, reason };
+  }
+
+  /** The tool that is refused. */
+  get tool() {
+    return this.details.tool;
+  }
+
+  /** Why; `details.code` names the kind. */
+  get reason() {
+    return this.details.reason;
+  }
+}
+
 /** The session cannot take the call: it is busy, closed, or another user's. */
 export class SessionError extends KernelError {}
 
@@ -85,6 +109,7 @@ const classes = {
   ResourceError,
   StorageError,
   SandboxError,
+  SandboxDeniedError,
   SessionError,
   SessionStoreError,
   ModelError,
