@@ -115,7 +115,7 @@ pub const COMMANDS: &[&str] = &[
     "diff -u a.txt b.txt || true",
     "diff <(jq -S . a.json) <(jq -S . b.json)",
     "xargs -n1 -P4 basename < list.txt",
-    "ls *.ts | xargs -I{} sh -c 'echo {} && wc -l {}'",
+    "ls *.ts | xargs -I{} sh -c 'echo \"$1\" && wc -l \"$1\"' _ {}",
     "seq 1 10 | xargs -I% echo item %",
     "for f in *.md; do echo \"== $f\"; head -3 \"$f\"; done",
     "for i in {1..5}; do echo \"$i\"; sleep 1; done",

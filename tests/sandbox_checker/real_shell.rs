@@ -12,7 +12,13 @@ use crate::support::denying;
 
 const ALLOWED_RUNS: usize = 400;
 /// Scripts that run `rm`: the stage shows it.
-const MARKED: [&str; 5] = ["rm x", "eval 'r''m x'", "echo $(rm)", "source rm", "a=rm; $a"];
+const MARKED: [&str; 5] = [
+    "rm x",
+    "eval 'r''m x'",
+    "echo $(rm)",
+    "source rm",
+    "a=rm; $a",
+];
 
 /// Text that bash reads in its own way. Nothing in it loops, waits, or names a path outside.
 const PIECES: &[&str] = &[

@@ -20,7 +20,8 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, found: &mut Found) {
             }
             "-f" | "--file" | "-E" | "--exec" => {
                 has_file = true;
-                args.next_if_separate(&text);
+                let glued = text.split_once('=').map(|(_, value)| Word::fixed(value));
+                super::program_file(reader, glued.as_ref().or_else(|| args.next()));
             }
             "-e" | "--source" | "-i" | "--include" | "-l" | "--load" => return dynamic(reader),
             "--" => {
@@ -29,7 +30,10 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, found: &mut Found) {
                 }
                 return;
             }
-            _ if text.starts_with("-f") => has_file = true,
+            _ if text.starts_with("-f") => {
+                has_file = true;
+                super::program_file(reader, Some(&Word::fixed(&text[2..])));
+            }
             _ if text.starts_with("--l") || text.starts_with("--i") || text.starts_with("--s") => {
                 return dynamic(reader);
             }

@@ -26,7 +26,11 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, place: &mut Place) -> b
 }
 
 fn eval(reader: &mut Reader, call: &Call<'_>, place: &Place) {
-    let texts: Option<Vec<String>> = call.texts().into_iter().collect();
+    let texts: Option<Vec<String>> = call
+        .texts()
+        .into_iter()
+        .skip_while(|text| text.as_deref() == Some("--"))
+        .collect();
     match texts {
         Some(texts) if !place.appended => script_text(reader, &texts.join(" "), place, "eval"),
         _ => dynamic(reader),
@@ -35,7 +39,8 @@ fn eval(reader: &mut Reader, call: &Call<'_>, place: &Place) {
 
 /// A file is the business of the operating system's sandbox; text made at run time is not a file.
 fn source(reader: &mut Reader, call: &Call<'_>, place: &Place) {
-    let Some(file) = call.args.first() else {
+    let mut args = call.args.iter();
+    let Some(file) = args.find(|word| word.text().as_deref() != Some("--")) else {
         return;
     };
     if file.is_process || file.text().is_some_and(|text| is_stream(&text)) {
@@ -70,11 +75,12 @@ fn alias(reader: &mut Reader, call: &Call<'_>, place: &Place) {
 }
 
 fn declare(reader: &mut Reader, call: &Call<'_>) {
-    let mut by_name = false;
     for word in call.args {
         let start = word.prefix();
         if start.starts_with(['-', '+']) {
-            by_name |= start.contains('n');
+            if start.contains('n') {
+                reader.refuse("unsafe_construct", "command names a variable by another");
+            }
             continue;
         }
         match start.split_once('=') {
@@ -83,7 +89,7 @@ fn declare(reader: &mut Reader, call: &Call<'_>) {
                 let is_plain = name
                     .bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                if !is_plain || by_name {
+                if !is_plain {
                     reader.variable_operand(&Word::dynamic());
                 }
                 let value = word.without_prefix(start.find('=').map_or(0, |at| at + 1));
@@ -154,7 +160,7 @@ impl Reader {
     }
 
     fn out_forget(&mut self, name: &str) {
-        self.out.variables.forget(name);
+        self.lost(name);
     }
 }
 

@@ -18,6 +18,7 @@ fn find(reader: &mut Reader, call: &Call<'_>, place: &Place) {
     }
     let mut inner = place.clone();
     inner.appended = true;
+    inner.replaced.push("{}".to_owned());
     let mut at = 0;
     while let Some(word) = call.args.get(at) {
         at += 1;
@@ -77,6 +78,7 @@ fn may_be_option(value: &Word) -> bool {
 fn fd(reader: &mut Reader, call: &Call<'_>, place: &Place) {
     let mut inner = place.clone();
     inner.appended = true;
+    inner.replaced.push("{}".to_owned());
     for (at, word) in call.args.iter().enumerate() {
         let Some(text) = word.text() else { continue };
         let (name, glued) = text

@@ -79,6 +79,10 @@ fn script_word(reader: &mut Reader, word: &Word, place: &Place, via: &str) {
 }
 
 fn script_text(reader: &mut Reader, text: &str, place: &Place, via: &str) {
+    if place.replaced.iter().any(|token| text.contains(token)) {
+        // What is put in may end a quotation.
+        return dynamic(reader);
+    }
     let mut own = place.inside(via);
     own.certain = false;
     own.direct = false;
@@ -131,6 +135,18 @@ fn stdin_text<'a>(call: &Call<'a>) -> Option<&'a Word> {
     match &call.command.stdin {
         Stdin::Text(word) => Some(word),
         Stdin::Inherited | Stdin::File => None,
+    }
+}
+
+/// A program in a file is the business of the operating system's sandbox; one from a stream is text
+/// that something else makes.
+fn program_file(reader: &mut Reader, file: Option<&Word>) {
+    let is_file = file.is_some_and(|word| {
+        let is_plain = |text: String| text != "-" && !is_stream(&text);
+        !word.is_process && word.text().map_or(!word.prefix().is_empty(), is_plain)
+    });
+    if !is_file {
+        dynamic(reader);
     }
 }
 

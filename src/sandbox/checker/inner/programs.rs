@@ -140,7 +140,10 @@ const DANGEROUS: &[&str] = &[
     "loadstring",
     "kernel.",
     "__send__",
-    ".send(",
+    "send(",
+    "call_user_func",
+    "create_function",
+    "assert(",
     "instance_eval",
     "qx",
     "marshal",
@@ -163,6 +166,9 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, place: &Place, found: &
         sed::look(reader, call, found);
         return true;
     }
+    if puts_input_into_text(call, place) {
+        dynamic(reader);
+    }
     let Some(known) = INTERPRETERS
         .iter()
         .find(|known| is_called(call.name, known.name))
@@ -174,6 +180,16 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, place: &Place, found: &
     }
     interpret(reader, call, known, found);
     true
+}
+
+/// Whether text that is known only at run time becomes a part of program text.
+fn puts_input_into_text(call: &Call<'_>, place: &Place) -> bool {
+    let is_text = |text: &String| text.contains([' ', '(', '"', '\'', ';']);
+    let mut texts = call.args.iter().filter_map(Word::text).filter(is_text);
+    texts.any(|text| place.replaced.iter().any(|token| text.contains(token)))
+        && INTERPRETERS
+            .iter()
+            .any(|known| is_called(call.name, known.name))
 }
 
 fn is_package_runner(call: &Call<'_>) -> bool {
@@ -220,7 +236,10 @@ fn interpret(reader: &mut Reader, call: &Call<'_>, known: &Interpreter, found: &
             break;
         }
         if known.module.contains(&text.as_str()) {
-            return;
+            return module(reader, known, &mut args, found);
+        }
+        if text.contains("data:") {
+            return dynamic(reader);
         }
         if let Some(program) = program_of(known, &text, &mut args) {
             has_program = true;
@@ -237,8 +256,27 @@ fn interpret(reader: &mut Reader, call: &Call<'_>, known: &Interpreter, found: &
 }
 
 fn file(reader: &mut Reader, has_program: bool, text: &str) {
-    if !has_program && is_stream(text) {
+    if !has_program && (is_stream(text) || text.starts_with("data:")) {
         dynamic(reader);
+    }
+}
+
+/// Modules of the language read their input as data, but for those that run text.
+fn module(
+    reader: &mut Reader,
+    known: &Interpreter,
+    args: &mut std::slice::Iter<'_, Word>,
+    found: &mut Found,
+) {
+    let name = args.next().and_then(Word::text);
+    match name.as_deref() {
+        Some("timeit" | "pdb" | "code" | "trace" | "profile" | "cProfile") => {
+            for word in args {
+                program_text(reader, known, Some(word), found);
+            }
+        }
+        Some(_) => {}
+        None => dynamic(reader),
     }
 }
 

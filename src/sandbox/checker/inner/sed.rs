@@ -27,9 +27,7 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, found: &mut Found) {
             scripts.push(long_value.or_else(|| args.next().cloned()));
         } else if name.len() > 2 && "--file".starts_with(name) {
             has_file = true;
-            if long_value.is_none() {
-                args.next();
-            }
+            super::program_file(reader, long_value.as_ref().or_else(|| args.next()));
         } else if text.starts_with("--") || !text.starts_with('-') || text.len() == 1 {
             if !text.starts_with("--") && first.is_none() {
                 first = Some(word.clone());
@@ -40,9 +38,8 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, found: &mut Found) {
                 "e" => scripts.push(rest.map(Word::fixed).or_else(|| args.next().cloned())),
                 "f" => {
                     has_file = true;
-                    if rest.is_none() {
-                        args.next();
-                    }
+                    let glued = rest.map(Word::fixed);
+                    super::program_file(reader, glued.as_ref().or_else(|| args.next()));
                 }
                 "l" if rest.is_none() => {
                     args.next();

@@ -78,6 +78,29 @@ pub(super) fn look(reader: &mut Reader, call: &Call<'_>, place: &Place) {
     if EDITORS.contains(&call.name) {
         editor(reader, call);
     }
+    if matches!(
+        call.name,
+        "ed" | "ex" | "dc" | "m4" | "gnuplot" | "octave" | "stap" | "bpftrace"
+    ) {
+        // Their language runs commands, and they read it from their input.
+        refuse(reader, call);
+    }
+    let is_database = matches!(call.name, "sqlite3" | "psql" | "mysql" | "mariadb");
+    if is_database
+        && [
+            ".shell",
+            ".system",
+            "\\!",
+            "\\copy",
+            "to program",
+            "from program",
+            "system ",
+        ]
+        .iter()
+        .any(|text| words_contain(call, text))
+    {
+        refuse(reader, call);
+    }
     if call.name == "ssh" {
         ssh(reader, call, place);
     }
@@ -260,6 +283,9 @@ fn ssh_option(reader: &mut Reader, call: &Call<'_>, place: &Place, value: Option
 fn make(reader: &mut Reader, call: &Call<'_>, place: &Place) {
     for word in call.args {
         let text = word.text().unwrap_or_default();
+        if text == "-" || text == "-f-" || super::is_stream(&text) {
+            dynamic(reader);
+        }
         if text.contains("$(shell") || text.contains("${shell") || text.contains("!=") {
             refuse(reader, call);
         }

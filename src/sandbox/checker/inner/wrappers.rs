@@ -47,7 +47,10 @@ fn loose(reader: &mut Reader, call: &Call<'_>, place: &Place) {
 /// Takes each operand for the command, and with `scripted` also for a script.
 fn candidates(reader: &mut Reader, call: &Call<'_>, place: &Place, args: &[Word], scripted: bool) {
     let mut place = place.clone();
-    place.appended |= matches!(call.name, "parallel" | "sem" | "rush" | "entr");
+    if matches!(call.name, "parallel" | "sem" | "rush" | "entr") {
+        place.appended = true;
+        place.replaced.extend(["{", "/_"].map(str::to_owned));
+    }
     for (at, word) in args.iter().enumerate() {
         let Some(text) = word.text() else {
             if at == 0 {
@@ -95,7 +98,10 @@ fn precise(reader: &mut Reader, call: &Call<'_>, place: &Place, wrapper: &Wrappe
         return;
     }
     let mut place = place.clone();
-    place.appended |= matches!(call.name, "xargs" | "gxargs");
+    if matches!(call.name, "xargs" | "gxargs") {
+        place.appended = true;
+        place.replaced.extend(replacements(call));
+    }
     let mut walk = Walk {
         at: 0,
         operands: 0,
@@ -129,6 +135,25 @@ fn precise(reader: &mut Reader, call: &Call<'_>, place: &Place, wrapper: &Wrappe
         break;
     }
     inner(reader, call, &place, &walk);
+}
+
+/// What `xargs -I text` replaces.
+fn replacements(call: &Call<'_>) -> Vec<String> {
+    let texts = call.texts();
+    let mut found = vec!["{}".to_owned()];
+    for (at, text) in texts.iter().enumerate() {
+        let Some(text) = text else { continue };
+        let glued = ["-I", "-i", "-J", "--replace="]
+            .iter()
+            .find_map(|option| text.strip_prefix(option));
+        match glued {
+            Some("") => found.extend(texts.get(at + 1).cloned().flatten()),
+            Some(token) => found.push(token.to_owned()),
+            None => {}
+        }
+    }
+    found.retain(|token| !token.is_empty());
+    found
 }
 
 struct Walk {

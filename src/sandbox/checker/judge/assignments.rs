@@ -37,6 +37,8 @@ const REFUSED: &[&str] = &[
     "GCONV_PATH",
     "SHELL",
     "BASH_LOADABLES_PATH",
+    "BASH_ALIASES",
+    "BASH_CMDS",
     "TAR_OPTIONS",
 ];
 const REFUSED_START: &[&str] = &[

@@ -311,7 +311,8 @@ impl Reader {
                     self.check_literal(&value);
                 }
                 if let Parameter::Named(name) = parameter {
-                    self.out.variables.forget(name);
+                    let name = name.clone();
+                    self.lost(&name);
                 }
             }
             ParameterExpr::ParameterLength {

@@ -26,6 +26,8 @@ pub(in crate::sandbox::checker) struct Place {
     pub in_shell: bool,
     /// Words that are known only at run time are appended to the command.
     pub appended: bool,
+    /// Texts that are replaced at run time, such as `{}`.
+    pub replaced: Vec<String>,
     /// The command is looked up as the shell does it: functions and `cd` count.
     pub direct: bool,
     /// Every command here runs, in this shell.
@@ -86,6 +88,7 @@ impl Reader {
             posix: false,
             in_shell: false,
             appended: false,
+            replaced: Vec::new(),
             direct: true,
             certain: true,
             bases: vec![0],
@@ -290,7 +293,7 @@ impl Reader {
             ast::CompoundCommand::Coprocess(coprocess) => {
                 self.not_posix(place);
                 if let Some(name) = &coprocess.name {
-                    self.out.variables.forget(&name.value);
+                    self.lost(&name.value);
                 }
                 self.command(&coprocess.body, &mut own);
             }
@@ -323,12 +326,11 @@ impl Reader {
             Some(values) => {
                 for value in values {
                     for word in self.words(&value.value, place) {
-                        self.check_literal(&word);
-                        self.out.variables.assign(&clause.variable_name, word);
+                        self.assigned(&clause.variable_name, word, "for");
                     }
                 }
             }
-            None => self.out.variables.forget(&clause.variable_name),
+            None => self.lost(&clause.variable_name),
         }
         self.repeated(&clause.body.list, place);
     }
@@ -414,7 +416,7 @@ impl Reader {
     pub fn variable_operand(&mut self, word: &Word) {
         match word.literal() {
             Some(name) if !name.contains(['[', '$', '`', '(']) => {
-                self.out.variables.forget(&name);
+                self.lost(&name);
             }
             _ => self.refuse(
                 "unsafe_construct",
@@ -423,9 +425,22 @@ impl Reader {
         }
     }
 
+    /// A variable gets a value that is not known.
+    pub fn lost(&mut self, name: &str) {
+        self.out.variables.forget(name);
+        self.out.assignments.push(Assignment {
+            name: name.to_owned(),
+            value: Word::dynamic(),
+            command: String::new(),
+        });
+    }
+
     /// Text that would run a command if a variable that holds it were used in arithmetic.
     pub fn check_literal(&mut self, word: &Word) {
         let Some(text) = word.text() else { return };
+        if text.contains("/dev/tcp") || text.contains("/dev/udp") {
+            self.refuse("unsafe_construct", "command opens a network redirection");
+        }
         if text.contains('[') && (text.contains("$(") || text.contains('`') || text.contains("${"))
         {
             self.refuse(

@@ -87,7 +87,9 @@ impl Reader {
     fn target(&mut self, raw: &str, place: &Place) -> Word {
         let word = self.word(raw, place);
         let shown = word.shown();
-        if shown.contains("/dev/tcp/") || shown.contains("/dev/udp/") {
+        let may_be_network =
+            word.text().is_none() && (shown.contains("tcp/") || shown.contains("udp/"));
+        if may_be_network || shown.contains("/dev/tcp/") || shown.contains("/dev/udp/") {
             self.refuse("unsafe_construct", "command opens a network redirection");
         }
         word

@@ -129,7 +129,7 @@ impl Reader {
             };
             collected.assignments.push((name, value));
         } else {
-            self.out.variables.forget(&name);
+            self.lost(&name);
             collected.argv.push(Word::fixed(name));
         }
     }
