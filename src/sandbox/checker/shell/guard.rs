@@ -1,6 +1,8 @@
 //! What is refused before the parser sees it: text that deceives the eye, and text that would make
 //! the parser recurse or backtrack without end.
 
+use brush_parser::{Token, unquote_str};
+
 use super::{Finding, MAX_BYTES};
 
 /// Openers of nested constructs that one text may hold; bounds the recursion of the tokenizer.
@@ -119,12 +121,13 @@ fn check_numbers(text: &str) -> Result<(), Finding> {
 }
 
 /// Bounds what the parser does with the tokens of a script.
-pub(super) fn check_tokens(tokens: &[brush_parser::Token]) -> Result<(), Finding> {
+pub(super) fn check_tokens(tokens: &[Token]) -> Result<(), Finding> {
     let mut compounds = 0;
     let mut cases = 0;
     let mut parens = 0;
     let mut doubled = false;
     let mut previous = "";
+    check_documents(tokens)?;
     for token in tokens {
         let text = token.to_str();
         match text {
@@ -148,6 +151,31 @@ pub(super) fn check_tokens(tokens: &[brush_parser::Token]) -> Result<(), Finding
         return Err(too_complex("parentheses"));
     }
     Ok(())
+}
+
+/// After `((` the tokenizer takes `<<` for a shift, and the parser for a here-document whose body and
+/// end are the next two tokens, whatever these are: such a script is refused.
+fn check_documents(tokens: &[Token]) -> Result<(), Finding> {
+    let misread = || unparseable("command has a here-document that cannot be told from a shift");
+    let has_double = tokens.windows(2).any(|pair| {
+        let adjacent = pair[0].location().end.index == pair[1].location().start.index;
+        adjacent && is_operator(&pair[0], "(") && is_operator(&pair[1], "(")
+    });
+    for (at, token) in tokens.iter().enumerate() {
+        if !is_operator(token, "<<") && !is_operator(token, "<<-") {
+            continue;
+        }
+        let tag = tokens.get(at + 1).map(|tag| unquote_str(tag.to_str()));
+        let end = tokens.get(at + 3).map(|end| end.to_str().to_owned());
+        if has_double || tag.is_none() || tag != end {
+            return Err(misread());
+        }
+    }
+    Ok(())
+}
+
+fn is_operator(token: &Token, operator: &str) -> bool {
+    matches!(token, Token::Operator(text, _) if text == operator)
 }
 
 /// Subscripts that the parser may try to read, and to read again.
@@ -189,13 +217,15 @@ pub(super) fn check_braces(word: &str) -> Result<(), Finding> {
     word_cost(word).map(|_| ())
 }
 
-/// Whether text may be an arithmetic expression: two names never stand side by side in one, and a
+/// Whether text may be an arithmetic expression: two operands never stand side by side in one, and a
 /// shell that finds them there may take the text for commands.
 pub(super) fn is_arithmetic(text: &str) -> bool {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let ends = |c: char| c.is_alphanumeric() || "_'\"})]".contains(c);
+    let starts = |c: char| c.is_alphanumeric() || "_'\"$`\\{".contains(c);
     let words: Vec<&str> = text.split_whitespace().collect();
     let side_by_side = words
         .windows(2)
-        .any(|pair| pair[0].ends_with(is_name) && pair[1].starts_with(is_name));
-    !side_by_side && !text.contains(';')
+        .any(|pair| pair[0].ends_with(ends) && pair[1].starts_with(starts));
+    let shifts = text.contains("<<") && (text.contains("$(") || text.contains('`'));
+    !side_by_side && !shifts && !text.contains(';')
 }
