@@ -113,8 +113,11 @@ fn run(reader: &mut Reader, words: &[Word], call: &Call<'_>, place: &Place, mayb
 
 /// Adds a script file that is named without a folder: the shell also looks for it among programs.
 fn run_script(reader: &mut Reader, word: &Word, call: &Call<'_>, place: &Place) {
-    if word.text().is_none_or(|text| text.contains('/')) {
+    if word.shown().contains('/') {
         return;
+    }
+    if word.text().is_none() {
+        return dynamic(reader);
     }
     let first = reader.out.commands.len();
     run(reader, std::slice::from_ref(word), call, place, true);
