@@ -21,6 +21,8 @@ pub const ENGINE: &str = "oak::engine";
 pub const SESSION: &str = "oak::session";
 /// Servers of the Model Context Protocol: connections made and ended.
 pub const MCP: &str = "oak::mcp";
+/// Sandboxes: what was refused.
+pub const SANDBOX: &str = "oak::sandbox";
 
 /// Receives metrics and spans. Must not block.
 pub trait Observer: Send + Sync {

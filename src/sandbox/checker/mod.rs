@@ -25,6 +25,8 @@ pub use shell::{
     Variables, Word,
 };
 
+use crate::base::telemetry;
+
 use scope::Scope;
 
 /// Decides for one set of settings. Cheap to make; keep it to resolve the configured paths once.
@@ -90,7 +92,7 @@ impl<'a> SandboxChecker<'a> {
     fn logged(&self, what: &'static str, checked: Result<(), Denial>) -> Result<(), Denial> {
         if let Err(denial) = &checked {
             tracing::info!(
-                target: "oak::sandbox",
+                target: telemetry::SANDBOX,
                 what,
                 code = denial.code,
                 ignored = self.settings.ignores(what, &denial.reason),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use crate::base::telemetry;
 use crate::error::{KernelError, Result};
 
 /// Folders in which a program that is allowed by name may live.
@@ -106,7 +107,7 @@ impl SandboxSettings {
     fn warn_about_open_writes(&self) {
         if !self.allowed_read_paths.is_empty() && self.allowed_write_paths.is_empty() {
             tracing::warn!(
-                target: "oak::sandbox",
+                target: telemetry::SANDBOX,
                 "allowedReadPaths is set and allowedWritePaths is empty: every path may be written"
             );
         }
