@@ -46,7 +46,7 @@ fn checker(c: &mut Criterion) {
             "{command} is refused"
         );
         group.bench_function(name, |b| {
-            b.iter(|| checker.check_command(black_box(command)))
+            b.iter(|| checker.check_command(black_box(command)));
         });
     }
     group.finish();
