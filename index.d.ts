@@ -20,138 +20,6 @@ export declare function createAgent<
   },
 ): Agent<StreamElement<F>>;
 
-/** Formats of the stream. */
-export type StreamFormat = 'acp' | 'acp-v1' | 'acp-jsonrpc' | 'events';
-
-/** What a stream in a format consists of. */
-export type StreamElement<F extends StreamFormat> = F extends 'acp'
-  ? AcpSessionUpdate
-  : F extends 'acp-v1'
-    ? AcpV1SessionUpdate
-    : F extends 'acp-jsonrpc'
-      ? AcpStreamMessage
-      : SessionEvent;
-
-/** An element with the field names of ACP 1.0 alone: no `input`, `result`, `error`. */
-export type AcpV1SessionUpdate = WithoutAliases<
-  Exclude<AcpSessionUpdate, { sessionUpdate: 'tool_confirm' }>
->;
-
-type WithoutAliases<E> = E extends { sessionUpdate: 'tool_call' | 'tool_call_update' }
-  ? Omit<E, 'input' | 'result' | 'error' | 'parentToolCallId'>
-  : E;
-
-/** An element in a JSON-RPC envelope, ready to be written to a stream of server-sent events. */
-export type AcpStreamMessage = JsonRpcNotification | JsonRpcRequestMessage;
-
-/** Something that happened. */
-export interface JsonRpcNotification {
-  jsonrpc: '2.0';
-  method: 'session/update';
-  params: { sessionId: string; update: AcpV1SessionUpdate };
-}
-
-/** A call that waits: answer it with `respondToolUse`, a question with `respondAskUser`. */
-export interface JsonRpcRequestMessage {
-  jsonrpc: '2.0';
-  /** `<session id>:<tool use id>` */
-  id: string;
-  method: `client/${string}`;
-  /** The input of the call; `{value}` when it is no object. */
-  params: Record<string, unknown>;
-  _meta: {
-    sessionId: string;
-    toolCallId: string;
-    /** The turn this belongs to. */
-    assistantMessageId: string;
-    oak: { kind: PendingKind; repeated?: true };
-  };
-}
-
-/** One element of the stream in the format `'events'`. */
-export type SessionEvent =
-  | SessionEventData
-  /** The run failed; `session_idle` follows. */
-  | { type: 'error'; error: KernelError };
-
-/**
- * Translates messages of the Claude Agent SDK into JSON-RPC messages of ACP, for programs that call or
- * extend the translator of the TypeScript kernel.
- */
-export declare class AcpStreamAdapter implements StreamAdapter<unknown> {
-  /** @param options `dedupeAssistantText` (default true): whole texts are left out when streamed */
-  constructor(options?: { dedupeAssistantText?: boolean });
-  /** Id of the request that asks for a decision about a call. */
-  static requestId(sessionId: string, toolCallId: string): string;
-  adapt(
-    messages: AsyncIterable<SDKMessage>,
-    context: StreamAdapterContext,
-  ): AsyncGenerator<unknown, void, void>;
-}
-
-/** Makes the elements of a stream out of messages of the Claude Agent SDK. */
-export interface StreamAdapter<E> {
-  adapt(messages: AsyncIterable<SDKMessage>, context: StreamAdapterContext): AsyncIterable<E>;
-}
-
-/** What an adapter is told about a run. */
-export interface StreamAdapterContext {
-  conversationId: string;
-  /** Same as `conversationId`. */
-  sessionId: string;
-  userId: string;
-  turnId: string;
-}
-
-/** A message of the Claude Agent SDK: `system`, `stream_event`, `assistant`, `user` or `result`. */
-export interface SDKMessage {
-  type: string;
-  session_id: string;
-  uuid: string;
-  [field: string]: unknown;
-}
-
-/** What the kernel tells of its own work: fixed texts, ids, counts, durations and codes. */
-export interface LogRecord {
-  level: 'debug' | 'info' | 'warn' | 'error';
-  /** Part of the kernel that speaks, such as `model`. */
-  tag: string;
-  message: string;
-  fields: Record<string, unknown>;
-}
-
-/** Receives log records: a function, or an object with one method a level. */
-export type Logger =
-  ((record: LogRecord) => void) | { [L in LogRecord['level']]?: (record: LogRecord) => void };
-
-/** One measured value, under the names of the OpenTelemetry GenAI conventions where there is one. */
-export interface Metric {
-  name: string;
-  value: number;
-  /** As UCUM writes it: `s`, `{token}`. */
-  unit: string;
-  attributes: Record<string, unknown>;
-}
-
-/** A finished span: a turn, a model request or a tool call. */
-export interface SpanRecord {
-  /** 32 hex digits. */
-  traceId: string;
-  /** 16 hex digits. */
-  spanId: string;
-  parentSpanId: string | null;
-  name: string;
-  kind: 'internal' | 'client';
-  /** Milliseconds since the epoch. */
-  startTimeMs: number;
-  /** Milliseconds since the epoch. */
-  endTimeMs: number;
-  /** Names are those of the OpenTelemetry GenAI conventions where there is one. */
-  attributes: Record<string, unknown>;
-  /** Why it failed: an error code, or `tool_error`. */
-  error: string | null;
-}
-
 /** Settings of an agent. */
 export interface AgentConfig<F extends StreamFormat = 'acp'> {
   /** CloudBase environment id; names the gateway unless `model.apiBaseUrl` is given. */
@@ -309,169 +177,6 @@ export interface Limits {
   toolConcurrency?: number;
 }
 
-/** A tool that runs in this process, or that the reader of the stream answers. */
-export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unknown> {
-  /** 1 to 64 letters, digits, `_` and `-`; not beginning with `mcp__`. */
-  name: string;
-  /** Tells the model what the tool does and when to use it. */
-  description: string;
-  /**
-   * Schema of the input, which is an object: a schema or a raw shape of zod 3 or 4, a Standard JSON
-   * Schema of any library, or a JSON Schema whose references stay inside it.
-   */
-  parameters: ToolParameters<TInput>;
-  /**
-   * Runs a call. The input was checked. Strings are shown to the model as they are, other values as
-   * `JSON.stringify` writes them, `undefined` and `null` as "(no output)"; a thrown error is told to
-   * the model. Beyond 100,000 characters the middle is left out. Without it a call ends the run until
-   * `respondToolUse` answers it.
-   */
-  execute?(input: TInput, ctx: ToolContext): TOutput | Promise<TOutput>;
-  /** Whether `respondToolUse` answers the calls, also when there is an `execute`. Default: false. */
-  clientSide?: boolean;
-  /** Whether calls change nothing: those run in parallel. Default: false. */
-  readOnly?: boolean;
-  /** Whether running a call again is harmless. Default: false. */
-  idempotent?: boolean;
-  /** Milliseconds that a call may take; 0: no limit. Default: `limits.toolTimeoutMs`. */
-  timeoutMs?: number;
-}
-
-/** A tool whose input is known by its schema. */
-export type ToolWith<P> = Omit<ToolDefinition<any, any>, 'parameters' | 'execute'> & {
-  parameters: P & object;
-  execute?(input: InputOf<P>, ctx: ToolContext): unknown;
-};
-
-/** What `execute` gets for a schema; a JSON Schema says nothing to TypeScript. */
-export type InputOf<P> =
-  P extends ZodSchema<infer T>
-    ? T
-    : P extends Zod3Schema<infer T>
-      ? T
-      : P extends StandardSchema<infer T>
-        ? T
-        : P extends Record<string, ZodSchema<any> | Zod3Schema<any>>
-          ? { [K in keyof P]: InputOf<P[K]> }
-          : any;
-
-/** How the input of a tool can be described; `T` is what `execute` gets. */
-export type ToolParameters<T> =
-  ZodSchema<T> | Zod3Schema<T> | StandardSchema<T> | ZodShape<T> | JsonSchema;
-
-/** A schema of zod 4 or zod/mini. */
-export interface ZodSchema<T> {
-  readonly _zod: { readonly output: T };
-  readonly '~standard': object;
-}
-
-/** A schema of zod 3. */
-export interface Zod3Schema<T> {
-  readonly _def: object;
-  readonly _output: T;
-  safeParseAsync(data: unknown): Promise<unknown>;
-}
-
-/** Zod types by the names of the properties, all of the same zod. */
-export type ZodShape<T> = { readonly [K in keyof T]: ZodSchema<T[K]> | Zod3Schema<T[K]> };
-
-/** A Standard JSON Schema, of arktype for one; valibot has `toStandardJsonSchema` for it. */
-export interface StandardSchema<T> {
-  readonly '~standard': {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly types?: { readonly output: T } | undefined;
-    readonly jsonSchema: {
-      readonly input: (options: {
-        target: 'draft-07' | 'draft-2020-12';
-      }) => Record<string, unknown>;
-    };
-  };
-}
-
-/** A JSON Schema, which says nothing to TypeScript: the input is what `execute` takes it for. */
-export type JsonSchema = { readonly [keyword: string]: unknown };
-
-/** What a tool call may know and watch. */
-export interface ToolContext {
-  toolUseId: string;
-  conversationId: string;
-  userId: string;
-  envId: string;
-  /** The same for every attempt at this call. */
-  idempotencyKey: string;
-  /** Aborts when the run stops or the call's time is over. */
-  signal: AbortSignal;
-}
-
-/**
- * Functions around a turn; each may be async and may take 30 seconds. One that throws fails the run
- * with a `HookError`, except `onAgentMessage` and `onSessionEnd`, whose failure changes nothing.
- */
-export interface AgentHooks {
-  /** Before the first run of a session. */
-  onSessionStart?(context: SessionContext): unknown;
-  /** After `abort()` or `close()` of a session that had a run. */
-  onSessionEnd?(context: SessionContext): unknown;
-  /** Before a message is stored; `modifiedPrompt` replaces it. */
-  onUserMessage?(context: UserMessageContext): MaybePromise<{ modifiedPrompt?: string } | void>;
-  /** Before a tool runs, or a call of a client tool begins to wait. */
-  onToolStart?(context: ToolStartContext): unknown;
-  /** After a tool ran, or its call was answered; `updatedOutput` replaces what the model and the stream see. */
-  onToolEnd?(context: ToolEndContext): MaybePromise<{ updatedOutput?: unknown } | void>;
-  /** After an answer with text. */
-  onAgentMessage?(context: AgentMessageContext): unknown;
-}
-
-/** A value, or a promise of one. */
-export type MaybePromise<T> = T | Promise<T>;
-
-/** Whose session it is. */
-export interface SessionContext {
-  conversationId: string;
-  userId: string;
-  envId: string;
-}
-
-/** What the user said. */
-export interface UserMessageContext {
-  conversationId: string;
-  userId: string;
-  prompt: string;
-}
-
-/** A call that is about to run. */
-export interface ToolStartContext extends ToolContext {
-  toolName: string;
-  input: unknown;
-}
-
-/** A call that ran. */
-export interface ToolEndContext extends ToolStartContext {
-  output: unknown;
-  isError: boolean;
-}
-
-/** What the model said. */
-export interface AgentMessageContext {
-  conversationId: string;
-  userId: string;
-  text: string;
-}
-
-/** Why a run ended; a reason of the gateway that the kernel does not know is passed on as it is. */
-export type StopReason =
-  | 'end_turn'
-  | 'max_turns'
-  | 'max_tokens'
-  | 'budget'
-  | 'refusal'
-  | 'awaiting_permission'
-  | 'awaiting_client_tool'
-  | 'aborted'
-  | 'error'
-  | (string & {});
-
 /** One configuration, many sessions. */
 export interface Agent<E = AcpSessionUpdate> {
   /** Random id of this object. */
@@ -557,25 +262,6 @@ export interface AgentPromptOptions extends PromptOptions {
 /** A message: text, or an object with text; or the answer to a call, as for `respondToolUse`. */
 export type SessionInput =
   string | { type: 'message'; content: string } | ({ type: 'tool_result' } & ToolUseAnswer);
-
-/** The answer to a call of a client tool. */
-export interface ToolUseAnswer {
-  toolUseId: string;
-  /** What the model reads: strings as they are, other values as JSON; nothing as "(no output)". */
-  output?: unknown;
-  /** Whether the call failed. Default: false. */
-  isError?: boolean;
-}
-
-/** The answer to questions. */
-export interface AskUserAnswer {
-  toolUseId: string;
-  /**
-   * `{answers}`: answers by the text of their question, several as a list. `{answer}` or a text answers
-   * the first question, and so does anything else, as JSON.
-   */
-  answer?: unknown;
-}
 
 /** Options of `send`. */
 export interface SendOptions extends PromptOptions {
@@ -668,6 +354,25 @@ export interface PromptResult {
   pending: PendingCall[];
 }
 
+/** The answer to a call of a client tool. */
+export interface ToolUseAnswer {
+  toolUseId: string;
+  /** What the model reads: strings as they are, other values as JSON; nothing as "(no output)". */
+  output?: unknown;
+  /** Whether the call failed. Default: false. */
+  isError?: boolean;
+}
+
+/** The answer to questions. */
+export interface AskUserAnswer {
+  toolUseId: string;
+  /**
+   * `{answers}`: answers by the text of their question, several as a list. `{answer}` or a text answers
+   * the first question, and so does anything else, as JSON.
+   */
+  answer?: unknown;
+}
+
 /** Keeps calls that wait for an answer. Give one as `toolStore`: classes of your own are welcome. */
 export interface ClientToolResultStore {
   /** Keeps a record, in the place of the one with its ids. Other fields must be kept too. */
@@ -707,78 +412,6 @@ export declare class InMemoryClientToolStore implements ClientToolResultStore {
     toolName: string;
   }): Promise<PendingClientToolResult | null>;
 }
-
-/** Base of every error that the kernel raises itself. */
-export declare class KernelError extends Error {
-  constructor(code: string, message: string, cause?: unknown);
-  /** Stable code, see docs/errors.md. */
-  readonly code: string;
-  /** Whether the same call may succeed later without a change. */
-  readonly retryable: boolean;
-  /** HTTP status of the gateway. */
-  readonly status?: number;
-  /** The gateway's id of the request. */
-  readonly requestId?: string;
-  /** More about the error, such as `attempts`. */
-  readonly details?: Record<string, unknown>;
-}
-
-/** A configuration value or an argument has a wrong type, form or value. */
-export declare class InvalidConfigError extends KernelError {
-  constructor(message: string, cause?: unknown);
-}
-
-/** Two configuration values contradict each other. */
-export declare class ConfigError extends KernelError {
-  constructor(message: string, cause?: unknown);
-}
-
-/** A documented option or method that does not exist yet. */
-export declare class NotImplementedError extends KernelError {
-  constructor(feature: string);
-}
-
-/** Something that the call needs does not exist. */
-export declare class ResourceError extends KernelError {
-  constructor(message: string, cause?: unknown);
-}
-
-/** An attachment or a stored object cannot be read or written. */
-export declare class StorageError extends KernelError {
-  constructor(message: string, cause?: unknown);
-}
-
-/** A sandbox cannot be used. */
-export declare class SandboxError extends KernelError {
-  constructor(message: string, cause?: unknown);
-}
-
-/** The rules of a sandbox refuse a path or a command. */
-export declare class SandboxDeniedError extends SandboxError {
-  constructor(tool: string, reason: string, cause?: unknown);
-  /** The tool that is refused: `Bash`, `Read`, `Write`. */
-  readonly tool: string;
-  /** Why; `details.code` names the kind, such as `command_denied` or `unparseable`. */
-  readonly reason: string;
-}
-
-/** The session cannot take the call: it is busy, closed, or another user's. */
-export declare class SessionError extends KernelError {}
-
-/** A session store cannot do what it was asked. */
-export declare class SessionStoreError extends KernelError {
-  /** The session that a call of `FileSessionStore` was about. */
-  readonly sessionId?: string;
-}
-
-/** The model gateway failed; `status`, `requestId` and `retryable` say how. */
-export declare class ModelError extends KernelError {}
-
-/** A hook failed, or did not settle in time. */
-export declare class HookError extends KernelError {}
-
-/** A server of the Model Context Protocol cannot be used; the run goes on without its tools. */
-export declare class McpError extends KernelError {}
 
 /** An array with the cursor of the next page; null on the last one. */
 export type Page<T> = T[] & { readonly nextCursor: string | null };
@@ -890,6 +523,133 @@ export interface HistoryOptions {
   before?: number;
   /** Ends before the newest record that was not created after this time. */
   after?: number;
+}
+
+/** Base of every error that the kernel raises itself. */
+export declare class KernelError extends Error {
+  constructor(code: string, message: string, cause?: unknown);
+  /** Stable code, see docs/errors.md. */
+  readonly code: string;
+  /** Whether the same call may succeed later without a change. */
+  readonly retryable: boolean;
+  /** HTTP status of the gateway. */
+  readonly status?: number;
+  /** The gateway's id of the request. */
+  readonly requestId?: string;
+  /** More about the error, such as `attempts`. */
+  readonly details?: Record<string, unknown>;
+}
+
+/** A configuration value or an argument has a wrong type, form or value. */
+export declare class InvalidConfigError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** Two configuration values contradict each other. */
+export declare class ConfigError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** A documented option or method that does not exist yet. */
+export declare class NotImplementedError extends KernelError {
+  constructor(feature: string);
+}
+
+/** Something that the call needs does not exist. */
+export declare class ResourceError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** An attachment or a stored object cannot be read or written. */
+export declare class StorageError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** A sandbox cannot be used. */
+export declare class SandboxError extends KernelError {
+  constructor(message: string, cause?: unknown);
+}
+
+/** The rules of a sandbox refuse a path or a command. */
+export declare class SandboxDeniedError extends SandboxError {
+  constructor(tool: string, reason: string, cause?: unknown);
+  /** The tool that is refused: `Bash`, `Read`, `Write`. */
+  readonly tool: string;
+  /** Why; `details.code` names the kind, such as `command_denied` or `unparseable`. */
+  readonly reason: string;
+}
+
+/** The session cannot take the call: it is busy, closed, or another user's. */
+export declare class SessionError extends KernelError {}
+
+/** A session store cannot do what it was asked. */
+export declare class SessionStoreError extends KernelError {
+  /** The session that a call of `FileSessionStore` was about. */
+  readonly sessionId?: string;
+}
+
+/** The model gateway failed; `status`, `requestId` and `retryable` say how. */
+export declare class ModelError extends KernelError {}
+
+/** A hook failed, or did not settle in time. */
+export declare class HookError extends KernelError {}
+
+/** A server of the Model Context Protocol cannot be used; the run goes on without its tools. */
+export declare class McpError extends KernelError {}
+
+/**
+ * Functions around a turn; each may be async and may take 30 seconds. One that throws fails the run
+ * with a `HookError`, except `onAgentMessage` and `onSessionEnd`, whose failure changes nothing.
+ */
+export interface AgentHooks {
+  /** Before the first run of a session. */
+  onSessionStart?(context: SessionContext): unknown;
+  /** After `abort()` or `close()` of a session that had a run. */
+  onSessionEnd?(context: SessionContext): unknown;
+  /** Before a message is stored; `modifiedPrompt` replaces it. */
+  onUserMessage?(context: UserMessageContext): MaybePromise<{ modifiedPrompt?: string } | void>;
+  /** Before a tool runs, or a call of a client tool begins to wait. */
+  onToolStart?(context: ToolStartContext): unknown;
+  /** After a tool ran, or its call was answered; `updatedOutput` replaces what the model and the stream see. */
+  onToolEnd?(context: ToolEndContext): MaybePromise<{ updatedOutput?: unknown } | void>;
+  /** After an answer with text. */
+  onAgentMessage?(context: AgentMessageContext): unknown;
+}
+
+/** A value, or a promise of one. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Whose session it is. */
+export interface SessionContext {
+  conversationId: string;
+  userId: string;
+  envId: string;
+}
+
+/** What the user said. */
+export interface UserMessageContext {
+  conversationId: string;
+  userId: string;
+  prompt: string;
+}
+
+/** A call that is about to run. */
+export interface ToolStartContext extends ToolContext {
+  toolName: string;
+  input: unknown;
+}
+
+/** A call that ran. */
+export interface ToolEndContext extends ToolStartContext {
+  output: unknown;
+  isError: boolean;
+}
+
+/** What the model said. */
+export interface AgentMessageContext {
+  conversationId: string;
+  userId: string;
+  text: string;
 }
 
 /** An MCP server, whose tools the model sees as `mcp__<key>__<tool>`. */
@@ -1076,6 +836,47 @@ export type McpContent =
 export type McpResourceContents =
   | { uri: string; mimeType?: string; text: string; [key: string]: unknown }
   | { uri: string; mimeType?: string; blob: string; [key: string]: unknown };
+
+/** What the kernel tells of its own work: fixed texts, ids, counts, durations and codes. */
+export interface LogRecord {
+  level: 'debug' | 'info' | 'warn' | 'error';
+  /** Part of the kernel that speaks, such as `model`. */
+  tag: string;
+  message: string;
+  fields: Record<string, unknown>;
+}
+
+/** Receives log records: a function, or an object with one method a level. */
+export type Logger =
+  ((record: LogRecord) => void) | { [L in LogRecord['level']]?: (record: LogRecord) => void };
+
+/** One measured value, under the names of the OpenTelemetry GenAI conventions where there is one. */
+export interface Metric {
+  name: string;
+  value: number;
+  /** As UCUM writes it: `s`, `{token}`. */
+  unit: string;
+  attributes: Record<string, unknown>;
+}
+
+/** A finished span: a turn, a model request or a tool call. */
+export interface SpanRecord {
+  /** 32 hex digits. */
+  traceId: string;
+  /** 16 hex digits. */
+  spanId: string;
+  parentSpanId: string | null;
+  name: string;
+  kind: 'internal' | 'client';
+  /** Milliseconds since the epoch. */
+  startTimeMs: number;
+  /** Milliseconds since the epoch. */
+  endTimeMs: number;
+  /** Names are those of the OpenTelemetry GenAI conventions where there is one. */
+  attributes: Record<string, unknown>;
+  /** Why it failed: an error code, or `tool_error`. */
+  error: string | null;
+}
 
 /** Rules for paths and commands. Empty lists of paths mean no limit of that kind. */
 export interface SandboxSettings {
@@ -1499,6 +1300,205 @@ export declare class FileSessionStore implements SessionStore {
 export declare function createFileSessionStore(
   options?: string | FileSessionStoreOptions,
 ): FileSessionStore;
+
+/** Formats of the stream. */
+export type StreamFormat = 'acp' | 'acp-v1' | 'acp-jsonrpc' | 'events';
+
+/** What a stream in a format consists of. */
+export type StreamElement<F extends StreamFormat> = F extends 'acp'
+  ? AcpSessionUpdate
+  : F extends 'acp-v1'
+    ? AcpV1SessionUpdate
+    : F extends 'acp-jsonrpc'
+      ? AcpStreamMessage
+      : SessionEvent;
+
+/** An element with the field names of ACP 1.0 alone: no `input`, `result`, `error`. */
+export type AcpV1SessionUpdate = WithoutAliases<
+  Exclude<AcpSessionUpdate, { sessionUpdate: 'tool_confirm' }>
+>;
+
+type WithoutAliases<E> = E extends { sessionUpdate: 'tool_call' | 'tool_call_update' }
+  ? Omit<E, 'input' | 'result' | 'error' | 'parentToolCallId'>
+  : E;
+
+/** An element in a JSON-RPC envelope, ready to be written to a stream of server-sent events. */
+export type AcpStreamMessage = JsonRpcNotification | JsonRpcRequestMessage;
+
+/** Something that happened. */
+export interface JsonRpcNotification {
+  jsonrpc: '2.0';
+  method: 'session/update';
+  params: { sessionId: string; update: AcpV1SessionUpdate };
+}
+
+/** A call that waits: answer it with `respondToolUse`, a question with `respondAskUser`. */
+export interface JsonRpcRequestMessage {
+  jsonrpc: '2.0';
+  /** `<session id>:<tool use id>` */
+  id: string;
+  method: `client/${string}`;
+  /** The input of the call; `{value}` when it is no object. */
+  params: Record<string, unknown>;
+  _meta: {
+    sessionId: string;
+    toolCallId: string;
+    /** The turn this belongs to. */
+    assistantMessageId: string;
+    oak: { kind: PendingKind; repeated?: true };
+  };
+}
+
+/** One element of the stream in the format `'events'`. */
+export type SessionEvent =
+  | SessionEventData
+  /** The run failed; `session_idle` follows. */
+  | { type: 'error'; error: KernelError };
+
+/**
+ * Translates messages of the Claude Agent SDK into JSON-RPC messages of ACP, for programs that call or
+ * extend the translator of the TypeScript kernel.
+ */
+export declare class AcpStreamAdapter implements StreamAdapter<unknown> {
+  /** @param options `dedupeAssistantText` (default true): whole texts are left out when streamed */
+  constructor(options?: { dedupeAssistantText?: boolean });
+  /** Id of the request that asks for a decision about a call. */
+  static requestId(sessionId: string, toolCallId: string): string;
+  adapt(
+    messages: AsyncIterable<SDKMessage>,
+    context: StreamAdapterContext,
+  ): AsyncGenerator<unknown, void, void>;
+}
+
+/** Makes the elements of a stream out of messages of the Claude Agent SDK. */
+export interface StreamAdapter<E> {
+  adapt(messages: AsyncIterable<SDKMessage>, context: StreamAdapterContext): AsyncIterable<E>;
+}
+
+/** What an adapter is told about a run. */
+export interface StreamAdapterContext {
+  conversationId: string;
+  /** Same as `conversationId`. */
+  sessionId: string;
+  userId: string;
+  turnId: string;
+}
+
+/** A message of the Claude Agent SDK: `system`, `stream_event`, `assistant`, `user` or `result`. */
+export interface SDKMessage {
+  type: string;
+  session_id: string;
+  uuid: string;
+  [field: string]: unknown;
+}
+
+/** Why a run ended; a reason of the gateway that the kernel does not know is passed on as it is. */
+export type StopReason =
+  | 'end_turn'
+  | 'max_turns'
+  | 'max_tokens'
+  | 'budget'
+  | 'refusal'
+  | 'awaiting_permission'
+  | 'awaiting_client_tool'
+  | 'aborted'
+  | 'error'
+  | (string & {});
+
+/** A tool that runs in this process, or that the reader of the stream answers. */
+export interface ToolDefinition<TInput = Record<string, unknown>, TOutput = unknown> {
+  /** 1 to 64 letters, digits, `_` and `-`; not beginning with `mcp__`. */
+  name: string;
+  /** Tells the model what the tool does and when to use it. */
+  description: string;
+  /**
+   * Schema of the input, which is an object: a schema or a raw shape of zod 3 or 4, a Standard JSON
+   * Schema of any library, or a JSON Schema whose references stay inside it.
+   */
+  parameters: ToolParameters<TInput>;
+  /**
+   * Runs a call. The input was checked. Strings are shown to the model as they are, other values as
+   * `JSON.stringify` writes them, `undefined` and `null` as "(no output)"; a thrown error is told to
+   * the model. Beyond 100,000 characters the middle is left out. Without it a call ends the run until
+   * `respondToolUse` answers it.
+   */
+  execute?(input: TInput, ctx: ToolContext): TOutput | Promise<TOutput>;
+  /** Whether `respondToolUse` answers the calls, also when there is an `execute`. Default: false. */
+  clientSide?: boolean;
+  /** Whether calls change nothing: those run in parallel. Default: false. */
+  readOnly?: boolean;
+  /** Whether running a call again is harmless. Default: false. */
+  idempotent?: boolean;
+  /** Milliseconds that a call may take; 0: no limit. Default: `limits.toolTimeoutMs`. */
+  timeoutMs?: number;
+}
+
+/** A tool whose input is known by its schema. */
+export type ToolWith<P> = Omit<ToolDefinition<any, any>, 'parameters' | 'execute'> & {
+  parameters: P & object;
+  execute?(input: InputOf<P>, ctx: ToolContext): unknown;
+};
+
+/** What `execute` gets for a schema; a JSON Schema says nothing to TypeScript. */
+export type InputOf<P> =
+  P extends ZodSchema<infer T>
+    ? T
+    : P extends Zod3Schema<infer T>
+      ? T
+      : P extends StandardSchema<infer T>
+        ? T
+        : P extends Record<string, ZodSchema<any> | Zod3Schema<any>>
+          ? { [K in keyof P]: InputOf<P[K]> }
+          : any;
+
+/** How the input of a tool can be described; `T` is what `execute` gets. */
+export type ToolParameters<T> =
+  ZodSchema<T> | Zod3Schema<T> | StandardSchema<T> | ZodShape<T> | JsonSchema;
+
+/** A schema of zod 4 or zod/mini. */
+export interface ZodSchema<T> {
+  readonly _zod: { readonly output: T };
+  readonly '~standard': object;
+}
+
+/** A schema of zod 3. */
+export interface Zod3Schema<T> {
+  readonly _def: object;
+  readonly _output: T;
+  safeParseAsync(data: unknown): Promise<unknown>;
+}
+
+/** Zod types by the names of the properties, all of the same zod. */
+export type ZodShape<T> = { readonly [K in keyof T]: ZodSchema<T[K]> | Zod3Schema<T[K]> };
+
+/** A Standard JSON Schema, of arktype for one; valibot has `toStandardJsonSchema` for it. */
+export interface StandardSchema<T> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly types?: { readonly output: T } | undefined;
+    readonly jsonSchema: {
+      readonly input: (options: {
+        target: 'draft-07' | 'draft-2020-12';
+      }) => Record<string, unknown>;
+    };
+  };
+}
+
+/** A JSON Schema, which says nothing to TypeScript: the input is what `execute` takes it for. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** What a tool call may know and watch. */
+export interface ToolContext {
+  toolUseId: string;
+  conversationId: string;
+  userId: string;
+  envId: string;
+  /** The same for every attempt at this call. */
+  idempotencyKey: string;
+  /** Aborts when the run stops or the call's time is over. */
+  signal: AbortSignal;
+}
 
 /**
  * What a session is doing.

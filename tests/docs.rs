@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use open_agent_kernel::base::environment::VARIABLES;
+use open_agent_kernel::base::environment::variables;
 use open_agent_kernel::error::ErrorKind;
 
 /// The rows of the Markdown tables of a file, as trimmed cells without code marks.
@@ -52,5 +52,5 @@ fn every_variable_is_documented() {
         .into_iter()
         .map(|row| row[0].clone())
         .collect();
-    assert_eq!(documented, VARIABLES);
+    assert_eq!(documented, variables());
 }

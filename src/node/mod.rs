@@ -27,5 +27,5 @@ pub fn version() -> &'static str {
 /// Names of the environment variables that an agent reads.
 #[napi]
 pub fn environment_variables() -> Vec<&'static str> {
-    crate::base::environment::VARIABLES.to_vec()
+    crate::base::environment::variables()
 }
