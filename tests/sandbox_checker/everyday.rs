@@ -150,7 +150,7 @@ pub const COMMANDS: &[&str] = &[
     "lsof -i :3000 -t",
     "mkdir -p src/{api,web}/{lib,test} && touch src/api/lib/index.ts",
     "cp -r templates/. out/ && mv out/a.txt out/b.txt",
-    "ln -sf ../shared/config.json config.json",
+    "ln -sf ../common/config.json config.json",
     "chmod +x scripts/*.sh && ./scripts/setup.sh --fast",
     "tar czf release.tgz dist package.json",
     "tar -xzf release.tgz -C out --strip-components=1",
