@@ -1,3 +1,5 @@
+//! The passes, one by one and together.
+
 use serde_json::{Value as Json, json};
 
 use super::*;
